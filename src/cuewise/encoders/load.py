@@ -1,0 +1,206 @@
+"""MODEL → Encoder: a run folder, a file of weights, torchvision/x, timm/x, cuewise/x or package.module:factory."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+import timm
+import torch
+import torchvision
+import yaml
+from timm.data.config import resolve_data_config
+from torch import Tensor, nn
+
+from cuewise.encoders.encoder import Card, Encoder
+from cuewise.encoders.resnet_tiny import ResNetTiny
+from cuewise.encoders.weights import load_into, read_weights
+from cuewise.errors import UserError
+
+LIBRARIES = ("torchvision", "timm", "cuewise")
+SPEC = re.compile(
+    r"^(?P<arch>(?:torchvision|timm|cuewise)/[^:?]+)(?:\?(?P<options>[^:]*))?(?::(?P<weights>.+))?$"
+)
+FORMS = "a run folder, encoder.safetensors, torchvision/NAME, timm/NAME, cuewise/resnet-tiny or package.module:factory"
+
+
+def load_encoder(spec: str | nn.Module, *, size: int | None = None, head: bool = False) -> Encoder:
+    """The encoder that MODEL names, in evaluation mode and float32.
+
+    size  input side for architectures that do not say; weights from disk bring their own
+    head  keep the classifier (`encoder.logits`) where the model has one
+    """
+    if isinstance(spec, nn.Module):
+        return Encoder(spec, Card(type(spec).__name__, size or 224)).eval()
+    path = Path(spec)
+    if path.is_dir():
+        return _from_file(path / "encoder.safetensors", size)
+    if path.suffix in (".safetensors", ".json") and not SPEC.match(spec):
+        return _from_file(path.with_suffix(".safetensors"), size)
+    match = SPEC.match(spec)
+    if match:
+        options = yaml.safe_load("{" + (match["options"] or "").replace("=", ": ").replace("&", ", ") + "}")
+        weights = read_weights(Path(match["weights"])) if match["weights"] else None
+        return build(match["arch"], options, size=size, weights=weights, head=head, spec=spec).eval()
+    if re.match(r"^[\w.]+:[\w.]+$", spec):
+        return Encoder(_call_factory(spec), Card(spec, size or 224)).eval()
+    raise UserError(f"no model {spec!r}: give {FORMS}")
+
+
+def build(
+    arch: str,
+    options: dict[str, Any] | None = None,
+    *,
+    size: int | None = None,
+    weights: dict[str, Tensor] | None = None,
+    head: bool = False,
+    spec: str | None = None,
+) -> Encoder:
+    """A backbone by library name, with or without weights; `options` go to the library's constructor."""
+    library, _, name = arch.partition("/")
+    full = spec.split(":")[0] if spec else arch
+    classes = _classes_in(weights) if head and weights else 1000 if head and library != "cuewise" else 0
+    maker = {"torchvision": _torchvision, "timm": _timm, "cuewise": _own}[library]
+    backbone, classifier, card = maker(name, dict(options or {}), classes)
+    card = Card(full, size or card.size, card.mean, card.std, card.interpolation)
+    encoder = Encoder(backbone, card, classifier if head else None)
+    if weights is not None:
+        load_into(encoder, weights, spec or arch)
+    return encoder
+
+
+def _from_file(file: Path, size: int | None) -> Encoder:
+    card_file = file.with_suffix(".json")
+    for needed in (file, card_file):
+        if not needed.exists():
+            hint = (
+                "train first, or give --resume"
+                if (file.parent / "config.yaml").exists()
+                else f"MODEL is {FORMS}"
+            )
+            raise UserError(f"{needed} is missing: {hint}")
+    card = json.loads(card_file.read_text())
+    arch, weights = card["arch"], read_weights(file)
+    if SPEC.match(arch):
+        encoder = load_encoder(arch, size=size or card["size"])
+    else:
+        encoder = Encoder(_call_factory(arch), Card(arch, card["size"])).eval()
+    load_into(encoder, weights, str(file))
+    encoder.card = Card(
+        arch=arch,
+        size=size or card["size"],
+        mean=tuple(card["mean"]),
+        std=tuple(card["std"]),
+        interpolation=card.get("interpolation", "bilinear"),
+        method=card.get("method"),
+        cues=card.get("cues", {}),
+    )
+    return encoder
+
+
+def _torchvision(
+    name: str, options: dict[str, Any], classes: int
+) -> tuple[nn.Module, nn.Module | None, Card]:
+    names = torchvision.models.list_models(module=torchvision.models)
+    if name not in names:
+        raise UserError(
+            f"torchvision has no model {name!r}{_nearest(name, names)}; see `cuewise list models`"
+        )
+    model = torchvision.models.get_model(name, weights=None, num_classes=classes or 1000, **options)
+    if hasattr(model, "aux_logits"):  # Inception and GoogLeNet return extra heads in training mode
+        model.aux_logits = False
+    linear = [(n, m) for n, m in model.named_modules() if isinstance(m, nn.Linear | nn.Conv2d)]
+    where, classifier = linear[-1]
+    parent, _, leaf = where.rpartition(".")
+    setattr(model.get_submodule(parent), leaf, nn.Identity())
+    return model, classifier, Card(f"torchvision/{name}", 224)
+
+
+def _timm(name: str, options: dict[str, Any], classes: int) -> tuple[nn.Module, nn.Module | None, Card]:
+    if not timm.is_model(name.split(".")[0]):
+        raise UserError(
+            f"timm has no model {name!r}{_nearest(name, timm.list_models())}; see `cuewise list models`"
+        )
+    model: Any = timm.create_model(name, pretrained=False, num_classes=classes, **options)
+    config = resolve_data_config({}, model=model)
+    side = config["input_size"][-1]
+    card = Card(f"timm/{name}", side, tuple(config["mean"]), tuple(config["std"]), config["interpolation"])
+    classifier = model.get_classifier() if classes else None
+    if classes:
+        model.reset_classifier(0)
+    return model, classifier, card
+
+
+def _own(name: str, options: dict[str, Any], classes: int) -> tuple[nn.Module, nn.Module | None, Card]:
+    if name != "resnet-tiny":
+        raise UserError(
+            f"no model cuewise/{name}: there is cuewise/resnet-tiny (options: width, depth, norm)"
+        )
+    unknown = set(options) - {"width", "depth", "norm"}
+    if unknown:
+        raise UserError(
+            f"cuewise/resnet-tiny has no option {sorted(unknown)[0]!r}: there are width, depth and norm"
+        )
+    return ResNetTiny(**options), None, Card("cuewise/resnet-tiny", 32)
+
+
+def _call_factory(spec: str) -> nn.Module:
+    module_name, _, name = spec.partition(":")
+    sys.path.insert(0, "")  # a module in the working folder, as with `python -m`
+    try:
+        target: Any = importlib.import_module(module_name)
+        for part in name.split("."):
+            target = getattr(target, part)
+    except (ImportError, AttributeError) as error:
+        raise UserError(f"cannot import {spec!r}: {error}; MODEL is {FORMS}") from error
+    finally:
+        sys.path.remove("")
+    model = target() if callable(target) and not isinstance(target, nn.Module) else target
+    if not isinstance(model, nn.Module):
+        raise UserError(f"{spec} returned {type(model).__name__}, not an nn.Module")
+    return model
+
+
+def _classes_in(weights: dict[str, Tensor]) -> int:
+    """Rows of the last 2-D weight: the classifier's, in every library here."""
+    rows = [len(v) for k, v in weights.items() if k.endswith("weight") and v.ndim == 2]
+    return rows[-1] if rows else 1000
+
+
+def _nearest(name: str, names: list[str]) -> str:
+    import difflib
+
+    close = difflib.get_close_matches(name, names, n=3)
+    return f" (close: {', '.join(close)})" if close else ""
+
+
+def parameters(encoder: Encoder) -> int:
+    """How many numbers the backbone holds."""
+    return sum(p.numel() for p in encoder.backbone.parameters())
+
+
+def save_encoder(encoder: Encoder, file: Path, **card: Any) -> None:
+    """Write FILE.safetensors (the backbone alone, in its library's key names) and FILE.json beside it, atomically."""
+    from safetensors.torch import save_file
+
+    state = {k: v.detach().cpu().contiguous().clone() for k, v in encoder.backbone.state_dict().items()}
+    content = {**encoder.card.as_dict(), **card, "dim": encoder.dim, "parameters": parameters(encoder)}
+    part = file.with_name(file.name + ".part")
+    save_file(state, str(part), metadata={"format": "pt"})
+    text = file.with_suffix(".json.part")
+    text.write_text(json.dumps(content, indent=2) + "\n")
+    part.replace(file)
+    text.replace(file.with_suffix(".json"))
+
+
+def as_torch_device(name: str) -> torch.device:
+    """ "auto" is the best device there is."""
+    if name != "auto":
+        return torch.device(name)
+    return torch.device(
+        "cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else "cpu"
+    )

@@ -1,0 +1,107 @@
+"""Weights on disk: read without running a stranger's pickle, loaded with errors that say what does not fit."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file
+from torch import Tensor
+
+from cuewise.encoders.encoder import Encoder
+from cuewise.errors import UserError
+
+WRAPPERS = ("state_dict", "model", "model_state_dict", "teacher", "student")
+PREFIXES = (
+    "module.",
+    "encoder_q.",
+    "module.encoder_q.",
+    "backbone.",
+    "model.",
+    "encoder.",
+    "module.backbone.",
+)
+
+
+def read_weights(file: Path) -> dict[str, Tensor]:
+    """A flat dict of tensors from .safetensors or from a .pth/.pt/.ckpt that holds nothing but tensors."""
+    if not file.is_file():
+        raise UserError(f"no weights at {file}: give a .safetensors or .pth file")
+    try:
+        if file.suffix == ".safetensors":
+            return dict(load_file(str(file)))
+        content: Any = torch.load(file, map_location="cpu", weights_only=True)
+    except (SafetensorError, pickle.UnpicklingError, RuntimeError, EOFError, ValueError) as error:
+        raise UserError(
+            f"cannot read weights from {file}: {str(error).splitlines()[0]}. Files that hold Python objects are never "
+            f"loaded; save a plain state dict with torch.save(model.state_dict(), …)"
+        ) from error
+    for key in WRAPPERS:
+        if isinstance(content, dict) and isinstance(content.get(key), dict):
+            content = content[key]
+    if not isinstance(content, dict) or not any(isinstance(v, Tensor) for v in content.values()):
+        raise UserError(f"{file} holds no state dict (found {type(content).__name__})")
+    return {k: v for k, v in content.items() if isinstance(v, Tensor)}
+
+
+def load_into(encoder: Encoder, weights: dict[str, Tensor], source: str) -> None:
+    """Load the backbone (and the head, if the encoder keeps one); every missing or odd-shaped tensor is an error."""
+    backbone = encoder.backbone.state_dict()
+    weights = _strip(weights, set(backbone))
+    missing = [k for k in backbone if k not in weights]
+    wrong = [k for k in backbone if k in weights and weights[k].shape != backbone[k].shape]
+    if missing or wrong:
+        raise UserError(_mismatch(encoder.card.arch, source, backbone, weights, missing, wrong))
+    encoder.backbone.load_state_dict({k: weights[k] for k in backbone})
+    rest = {k: v for k, v in weights.items() if k not in backbone}
+    if encoder.head is not None:
+        _load_head(encoder, rest, source)
+
+
+def _load_head(encoder: Encoder, rest: dict[str, Tensor], source: str) -> None:
+    assert encoder.head is not None
+    head = encoder.head.state_dict()
+    found = {k.rpartition(".")[2]: v for k, v in rest.items() if k.rpartition(".")[2] in head}
+    if any(k not in found or found[k].shape != v.shape for k, v in head.items()):
+        raise UserError(f"{source} has no classifier for {encoder.card.arch} (left over: {_few(list(rest))})")
+    encoder.head.load_state_dict(found)
+
+
+def _strip(weights: dict[str, Tensor], wanted: set[str]) -> dict[str, Tensor]:
+    """Take off one prefix such as "module." if that makes the keys fit."""
+
+    def fitting(prefix: str) -> int:
+        return sum(k.startswith(prefix) and k[len(prefix) :] in wanted for k in weights)
+
+    best = max(("", *PREFIXES), key=fitting)
+    if not best or fitting(best) <= fitting(""):
+        return weights
+    return {k[len(best) :]: v for k, v in weights.items() if k.startswith(best)}
+
+
+def _mismatch(
+    arch: str,
+    source: str,
+    have: dict[str, Tensor],
+    given: dict[str, Tensor],
+    missing: list[str],
+    wrong: list[str],
+) -> str:
+    parts = []
+    if missing:
+        parts.append(f"{len(missing)} of {len(have)} tensors are missing ({_few(missing)})")
+    if wrong:
+        k = wrong[0]
+        parts.append(
+            f"{len(wrong)} have another shape ({k}: {tuple(given[k].shape)}, needed {tuple(have[k].shape)})"
+        )
+    odd = [k for k in given if k not in have]
+    tail = f"; the file has {_few(odd)} instead" if missing and odd else ""
+    return f"the weights in {source} do not fit {arch}: {'; '.join(parts)}{tail}. Name the architecture they were made for"
+
+
+def _few(names: list[str]) -> str:
+    return ", ".join(names[:3]) + (", …" if len(names) > 3 else "")
