@@ -58,7 +58,9 @@ def extended_nce(
     alpha: float | Sequence[float] = 1.0,
     mode: str = "in",
 ) -> Tensor:
-    """Mean over the batch of −log e^{s_p/τ} / (e^{s_p/τ} + NS + Σ e^{s_n/τ}), NS = Σ e^{α s_ns/τ} ("in") or Σ α e^{s_ns/τ} ("out").
+    """Mean over the batch of −log e^{s_p/τ} / (e^{s_p/τ} + NS + Σ e^{s_n/τ}).
+
+    NS = Σ e^{α s_ns/τ} (mode "in", the default) or Σ α e^{s_ns/τ} (mode "out"); without negatives, ordinary InfoNCE.
 
     Ge et al., Robust Contrastive Learning Using Negative Samples with Diminished Semantics, Eq. 1.
     """

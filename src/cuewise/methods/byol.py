@@ -1,0 +1,89 @@
+"""BYOL, with repulsion from non-semantic or regular negatives."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from cuewise.encoders.heads import mlp
+from cuewise.encoders.momentum import follow, momentum_copy
+from cuewise.methods.method import Method, Step, negative_role
+from cuewise.objectives.byol import byol
+
+
+@dataclass(frozen=True)
+class Settings:
+    """momentum of the target at the start (it rises to 1), hidden width and dim of projector and predictor."""
+
+    momentum: float = 0.99
+    hidden: int = 4096
+    dim: int = 256
+
+
+class BYOL(Method):
+    """The online network predicts the target network's view of the other crop; negatives are pushed away by α."""
+
+    name = "byol"
+    summary = "prediction of a momentum target (BYOL), with repulsion from negatives"
+    citation = "Grill et al. 2020; negatives: Ge et al. 2021"
+    views = {"first": "byol-1", "second": "byol-2"}
+    negatives_from = ("first", "second")
+    negative_kinds = ("patch", "texture", "regular")
+    alpha = 0.05
+    optim = {"name": "lars", "lr": 4.8, "reference_batch": 4096, "weight_decay": 1e-6, "warmup_epochs": 10}
+    Settings = Settings
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        s: Settings = self.settings
+        self.projector = mlp([self.encoder.dim, s.hidden, s.dim], norm=True)
+        self.predictor = mlp([s.dim, s.hidden, s.dim], norm=True)
+        self.target = momentum_copy(nn.Sequential(self.encoder, self.projector))
+
+    def begin_step(self, progress: float) -> None:
+        m = 1 - (1 - self.settings.momentum) * (math.cos(math.pi * progress) + 1) / 2
+        follow(self.target, nn.Sequential(self.encoder, self.projector), m)
+
+    def predict(self, images: Tensor) -> Tensor:
+        return F.normalize(self.predictor(self.projector(self.encoder(images))), dim=1)  # B×C
+
+    @torch.no_grad()
+    def aim(self, images: Tensor) -> Tensor:
+        return F.normalize(self.target(images).float(), dim=1)  # B×C
+
+    def forward(self, views: dict[str, Tensor], labels: Tensor) -> Step:
+        p = {role: self.predict(views[role]) for role in self.views}
+        z = {role: self.aim(views[role]) for role in self.views}
+        images, loss = None, p["first"].new_zeros(())
+        for role, other in (("first", "second"), ("second", "first")):
+            negatives, images = self.embed_negatives(views, role, z[other])
+            loss = loss + byol(p[role], z[other], negatives, alpha=self.negatives.weights)
+        return Step(loss / 2, z["first"], z["second"], images)
+
+    @torch.no_grad()
+    def embed_negatives(
+        self, views: dict[str, Tensor], role: str, targets: Tensor
+    ) -> tuple[Tensor | None, Tensor | None]:
+        """B×M×C negatives of the online view `role`, in the dial's order; and those among them that are images."""
+        columns: list[Tensor] = []
+        for kind, _ in self.negatives.active:
+            if kind == "regular":
+                columns.append(self.another(targets).unsqueeze(1))
+            else:
+                x = views[negative_role(kind, role)]  # B×m×3×H×W
+                columns.append(self.aim(x.flatten(0, 1)).unflatten(0, x.shape[:2]))
+        images = [c for c, (kind, _) in zip(columns, self.negatives.active) if kind != "regular"]
+        return (torch.cat(columns, 1) if columns else None), (torch.cat(images, 1) if images else None)
+
+    def another(self, targets: Tensor) -> Tensor:
+        """For each row the target of another image, uniform over the whole batch of all processes."""
+        everyone = self.comm.gather(targets)
+        n, b = len(everyone), len(targets)
+        shift = torch.randint(1, n, (n,), generator=self.generator)
+        rows = (torch.arange(n) + shift)[self.comm.rank * b : (self.comm.rank + 1) * b] % n
+        return everyone[rows.to(everyone.device)]

@@ -1,0 +1,160 @@
+"""What a method is: its views, its state, its loss; and the list of all methods."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pkgutil
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Protocol
+
+import torch
+from torch import Tensor, nn
+
+from cuewise.encoders import Encoder
+from cuewise.errors import UserError
+
+
+class Comm(Protocol):
+    """The other processes, as far as a method needs them."""
+
+    rank: int
+    world: int
+
+    def gather(self, x: Tensor) -> Tensor:
+        """Rows of all processes in rank order; gradients flow back to the process that owns them."""
+        ...
+
+
+class Alone:
+    """One process."""
+
+    rank, world = 0, 1
+
+    def gather(self, x: Tensor) -> Tensor:
+        return x
+
+
+@dataclass(frozen=True)
+class Negatives:
+    """The negatives dial: `kinds` with one weight each; count images of each kind for each query; α-mode."""
+
+    kinds: tuple[str, ...] = ()
+    alpha: tuple[float, ...] = ()
+    count: int = 1
+    mode: str = "in"
+
+    @property
+    def active(self) -> tuple[tuple[str, float], ...]:
+        """(kind, α) of those in force: α = 0 means that the negative does not exist."""
+        return tuple((k, a) for k, a in zip(self.kinds, self.alpha) if a != 0)
+
+    @property
+    def images(self) -> tuple[str, ...]:
+        """The kinds that are images made by the views ("regular" is another image of the batch)."""
+        return tuple(k for k, _ in self.active if k != "regular")
+
+    @property
+    def weights(self) -> tuple[float, ...]:
+        """One α for each column of similarities, `count` columns a kind."""
+        return tuple(a for k, a in self.active for _ in range(1 if k == "regular" else self.count))
+
+
+@dataclass
+class Step:
+    """What one forward gives: the loss, and what the dials read (unit-norm, detached)."""
+
+    loss: Tensor
+    z: Tensor  # B×D, the embedding of the query view
+    positive: Tensor | None = None  # B×D, of the other view
+    negatives: Tensor | None = None  # B×M×D, of the image negatives
+    extra: dict[str, Tensor] = field(default_factory=dict)
+
+
+class Method(nn.Module, ABC):
+    """Base of all methods: one file each, found by being in this room.
+
+    A subclass names its views (role → recipe), its settings (a dataclass), the optimiser it was published with, and
+    the cue dials that have a meaning for it. `encoder` is what the run is for; the rest is scaffolding.
+    """
+
+    name: ClassVar[str]
+    summary: ClassVar[str]
+    citation: ClassVar[str]
+    views: ClassVar[Mapping[str, str]]  # role → name of a recipe
+    negatives_from: ClassVar[tuple[str, ...]] = ()  # roles whose views negatives are cut from
+    negative_kinds: ClassVar[tuple[str, ...]] = ()  # kinds of negatives that have a meaning
+    alpha: ClassVar[float] = 2.0  # default weight of a negative
+    optim: ClassVar[Mapping[str, Any]]
+    Settings: ClassVar[type[Any]]
+    needs_labels: ClassVar[bool] = False
+
+    def __init__(
+        self,
+        encoder: Encoder,
+        settings: Any,
+        negatives: Negatives | None = None,
+        *,
+        comm: Comm | None = None,
+        seed: int = 0,
+        classes: int = 0,
+    ) -> None:
+        super().__init__()
+        self.encoder = encoder
+        self.settings = settings
+        self.negatives = negatives or Negatives()
+        self.comm: Comm = comm or Alone()
+        self.classes = classes
+        self.generator = torch.Generator().manual_seed(seed)
+
+    @abstractmethod
+    def forward(self, views: dict[str, Tensor], labels: Tensor) -> Step:
+        """One batch: views are normalised images by role, B×3×H×W (negatives B×M×3×H×W)."""
+
+    def begin_step(self, progress: float) -> None:
+        """Before the forwards of an optimiser step; progress runs from 0 to 1 over training."""
+
+    def after_backward(self) -> None:
+        """After each backward: state that the backward pass still needed may change now."""
+
+    @property
+    def chance_loss(self) -> float | None:
+        """The loss of a network that knows nothing, where the method has one."""
+        return None
+
+    def get_extra_state(self) -> Tensor:
+        return self.generator.get_state()
+
+    def set_extra_state(self, state: Tensor) -> None:
+        self.generator.set_state(state.cpu())
+
+
+def negative_role(kind: str, source: str) -> str:
+    """The role of the `kind` negatives that are made of the view `source`."""
+    return f"{kind}:{source}"
+
+
+def methods() -> dict[str, type[Method]]:
+    """All methods by name: the concrete subclasses of Method that this room's files define."""
+    package = importlib.import_module(__package__ or "cuewise.methods")
+    found: dict[str, type[Method]] = {}
+    for info in pkgutil.iter_modules(package.__path__):
+        module = importlib.import_module(f"{package.__name__}.{info.name}")
+        for _, kind in inspect.getmembers(module, inspect.isclass):
+            if (
+                issubclass(kind, Method)
+                and not inspect.isabstract(kind)
+                and kind.__module__ == module.__name__
+            ):
+                found[kind.name] = kind
+    return dict(sorted(found.items()))
+
+
+def method(name: str) -> type[Method]:
+    """The method of that name, or an error that lists the names."""
+    found = methods()
+    if name not in found:
+        raise UserError(f"no method {name!r}; there are: {', '.join(found)}")
+    return found[name]

@@ -1,0 +1,103 @@
+"""MoCo-v2, with non-semantic negatives."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from cuewise.encoders.heads import mlp
+from cuewise.encoders.momentum import follow, forward_in_groups, momentum_copy
+from cuewise.methods.method import Method, Step, negative_role
+from cuewise.objectives.nce import extended_nce
+
+
+@dataclass(frozen=True)
+class Settings:
+    """queue (K), temperature (τ), momentum (m), dim of the embedding, groups of the key side's batch statistics."""
+
+    queue: int = 65536
+    temperature: float = 0.2
+    momentum: float = 0.999
+    dim: int = 128
+    groups: int = 8  # batch-norm groups of the key side; a group keeps at least 16 images
+    statistics: str = "separate"  # or "shared": keys and negatives in the same forward batches
+
+
+class MoCo(Method):
+    """A query is told from K queued keys and from its own negatives; gradient flows through the query alone."""
+
+    name = "moco"
+    summary = "momentum contrast with a queue (MoCo-v2), and non-semantic negatives"
+    citation = "He et al. 2020; Chen et al. 2020 (MoCo-v2); negatives: Ge et al. 2021"
+    views = {"query": "moco-v2", "key": "moco-v2"}
+    negatives_from = ("query",)
+    negative_kinds = ("patch", "texture")
+    optim = {"name": "sgd", "lr": 0.03, "reference_batch": 256, "weight_decay": 1e-4}
+    Settings = Settings
+    queue: Tensor
+    position: Tensor
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        s: Settings = self.settings
+        d = self.encoder.dim
+        self.projector = mlp([d, d, s.dim])
+        self.key_network = momentum_copy(nn.Sequential(self.encoder, self.projector))
+        start = torch.randn(s.queue, s.dim, generator=self.generator)
+        self.register_buffer("queue", F.normalize(start, dim=1))  # K×C
+        self.register_buffer("position", torch.zeros((), dtype=torch.long))
+        self.pending: Tensor | None = None
+
+    @property
+    def chance_loss(self) -> float:
+        return math.log(self.settings.queue + 1)
+
+    def begin_step(self, progress: float) -> None:
+        follow(self.key_network, nn.Sequential(self.encoder, self.projector), self.settings.momentum)
+
+    def forward(self, views: dict[str, Tensor], labels: Tensor) -> Step:
+        tau = self.settings.temperature
+        q = F.normalize(self.projector(self.encoder(views["query"])), dim=1)  # B×C
+        k, ns = self.embed_keys(views)  # B×C, B×M×C
+        s_p = (q * k).sum(1)  # B
+        s_n = q @ self.queue.T  # B×K
+        s_ns = torch.einsum("bc,bmc->bm", q, ns) if ns is not None else None  # B×M
+        loss = extended_nce(s_p, s_n, s_ns, tau=tau, alpha=self.negatives.weights, mode=self.negatives.mode)
+        self.pending = k  # the queue still holds only earlier keys: a query never meets its own key there
+        return Step(loss, q.detach(), k, ns)
+
+    @torch.no_grad()
+    def embed_keys(self, views: dict[str, Tensor]) -> tuple[Tensor, Tensor | None]:
+        """Keys and negatives through the momentum network; negatives in passes of their own unless shared."""
+        images = [views["key"]]
+        kinds = [negative_role(kind, "query") for kind in self.negatives.images]
+        images += [views[role].flatten(0, 1) for role in kinds]  # B·M×3×H×W
+        b = len(images[0])
+        if self.settings.statistics == "shared":
+            out = self.key_forward(torch.cat(images), b).split([len(x) for x in images])
+        else:
+            out = tuple(self.key_forward(x, b) for x in images)
+        k, *ns = out
+        return k, torch.cat([n.unflatten(0, (b, -1)) for n in ns], dim=1) if ns else None
+
+    def key_forward(self, images: Tensor, batch: int) -> Tensor:
+        groups = max(1, min(self.settings.groups, batch // 16))
+        z = forward_in_groups(self.key_network, images, groups, self.generator)
+        return F.normalize(z.float(), dim=1)
+
+    @torch.no_grad()
+    def after_backward(self) -> None:
+        """First in, first out; the queue's length need not be a multiple of the batch."""
+        if self.pending is None:
+            return
+        keys = self.comm.gather(self.pending)[-len(self.queue) :]
+        K = len(self.queue)
+        rows = (torch.arange(len(keys), device=keys.device) + self.position) % K
+        self.queue.index_copy_(0, rows, keys.to(self.queue.dtype))
+        self.position.copy_((self.position + len(keys)) % K)
+        self.pending = None

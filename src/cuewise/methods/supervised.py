@@ -1,0 +1,46 @@
+"""Supervised cross-entropy, the reference that knows the labels."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from cuewise.methods.method import Method, Step
+
+
+@dataclass(frozen=True)
+class Settings:
+    """label smoothing, 0 as in the papers."""
+
+    smoothing: float = 0.0
+
+
+class Supervised(Method):
+    """A linear classifier on the pooled features; needs labelled data."""
+
+    name = "supervised"
+    summary = "cross-entropy on the folder's labels, for reference"
+    citation = "the baseline of the papers"
+    views = {"query": "supervised"}
+    optim = {"name": "sgd", "lr": 0.1, "reference_batch": 256, "weight_decay": 1e-4}
+    Settings = Settings
+    needs_labels = True
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.classifier = nn.Linear(self.encoder.dim, self.classes)
+
+    @property
+    def chance_loss(self) -> float:
+        return math.log(self.classes)
+
+    def forward(self, views: dict[str, Tensor], labels: Tensor) -> Step:
+        h = self.encoder(views["query"])  # B×D
+        logits = self.classifier(h)  # B×classes
+        loss = F.cross_entropy(logits.float(), labels, label_smoothing=self.settings.smoothing)
+        right = (logits.argmax(1) == labels).float().mean()
+        return Step(loss, F.normalize(h.detach().float(), dim=1), extra={"accuracy": right})
