@@ -1,0 +1,76 @@
+"""What was drawn for one view: plain frozen values that can be stored, copied between views and re-applied."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from cuewise.errors import UserError
+
+
+@dataclass(frozen=True, slots=True)
+class Crop:
+    """A rectangle of the source image, in pixels."""
+
+    top: int
+    left: int
+    height: int
+    width: int
+
+
+@dataclass(frozen=True, slots=True)
+class Jitter:
+    """Colour factors; `order` names the operations that are applied, first to last.
+
+    brightness, contrast, saturation: 1 changes nothing; hue: in [-0.5, 0.5], a turn of the colour circle.
+    order: letters of "bcsh". A letter left out is an operation left out. That is not the same as a hue of 0,
+    because the way through 8-bit HSV and back rounds.
+    """
+
+    brightness: float = 1.0
+    contrast: float = 1.0
+    saturation: float = 1.0
+    hue: float = 0.0
+    order: str = "bcsh"
+
+    def __post_init__(self) -> None:
+        if len(set(self.order)) != len(self.order) or not set(self.order) <= set("bcsh"):
+            raise UserError(f"jitter order {self.order!r}: use each of the letters b, c, s, h at most once")
+        if not -0.5 <= self.hue <= 0.5:
+            raise UserError(f"jitter hue {self.hue}: must be between -0.5 and 0.5")
+
+
+@dataclass(frozen=True, slots=True)
+class ViewParams:
+    """One view of an image, applied in the order of the fields.
+
+    The flip commutes to the bit with all that follows it but the rotation, so recipes that publish it last
+    (MoCo-v2) give the same pixels.
+    """
+
+    crop: Crop
+    flip: bool = False
+    jitter: Jitter | None = None
+    gray: bool = False
+    blur: float | None = None  # standard deviation in output pixels
+    solarize: int | None = None  # values from this threshold on are inverted
+    rotation: int = 0  # degrees counter-clockwise: 0, 90, 180 or 270
+
+    def __post_init__(self) -> None:
+        if self.rotation not in (0, 90, 180, 270):
+            raise UserError(f"rotation {self.rotation}: must be 0, 90, 180 or 270 degrees")
+        if self.blur is not None and not self.blur >= 0:
+            raise UserError(f"blur {self.blur}: the standard deviation must not be negative")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain dicts, strings and numbers, ready for JSON."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> ViewParams:
+        """The inverse of `to_dict`."""
+        plain = dict(values)
+        jitter = plain.pop("jitter", None)
+        crop = Crop(**plain.pop("crop"))
+        return cls(crop=crop, jitter=None if jitter is None else Jitter(**jitter), **plain)

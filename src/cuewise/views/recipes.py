@@ -1,0 +1,143 @@
+"""Published view recipes, and how the parameters of a view are drawn from them."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, fields, replace
+from itertools import permutations
+
+import numpy as np
+
+from cuewise.errors import UserError
+from cuewise.views.params import Crop, Jitter, ViewParams
+
+Range = tuple[float, float]
+
+ATTEMPTS = 10  # crops tried before the central one, as in torchvision
+_PICKS = 15  # uniform numbers for everything but the crop's shape
+_DRAWS = _PICKS + 2 * ATTEMPTS
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How views are drawn; every field can be changed with `dataclasses.replace`.
+
+    `*_p` are probabilities. `scale` is the crop's share of the image area, `ratio` its width / height.
+    `jitter` holds the strengths of brightness, contrast, saturation and hue: factors are uniform in
+    [max(0, 1 - s), 1 + s], the hue in [-h, h]; a strength of 0 leaves the operation out. `blur_sigma` is in
+    output pixels; the published range is for 224 and is kept at other sizes (see `scaled_blur`).
+    """
+
+    size: int = 224
+    scale: Range = (0.08, 1.0)
+    ratio: Range = (3 / 4, 4 / 3)
+    flip_p: float = 0.5
+    jitter: tuple[float, float, float, float] = (0.4, 0.4, 0.4, 0.1)
+    jitter_p: float = 0.0
+    gray_p: float = 0.0
+    blur_p: float = 0.0
+    blur_sigma: Range = (0.1, 2.0)
+    solarize_p: float = 0.0
+    solarize_threshold: int = 128
+    rotation_p: float = 0.0
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if field.name.endswith("_p") and not 0 <= value <= 1:
+                raise UserError(f"recipe {field.name}={value}: a probability must be between 0 and 1")
+        for name in ("scale", "ratio", "blur_sigma"):
+            low, high = getattr(self, name)
+            if not 0 < low <= high:
+                raise UserError(f"recipe {name}=({low}, {high}): give 0 < low <= high")
+        if self.size < 1:
+            raise UserError(f"recipe size={self.size}: must be at least 1 pixel")
+        if min(self.jitter) < 0 or self.jitter[3] > 0.5:
+            raise UserError(
+                f"recipe jitter={self.jitter}: strengths are not negative, the hue is at most 0.5"
+            )
+
+    def with_color_jitter(self, on: bool, *, strict: bool = False) -> Recipe:
+        """This recipe, or with on=False the same without colour jitter; `strict` drops the greyscale too."""
+        if on:
+            return self
+        return replace(self, jitter_p=0.0, gray_p=0.0 if strict else self.gray_p)
+
+    def scaled_blur(self, published_size: int = 224) -> Recipe:
+        """The same recipe with the blur scaled to its size: as strong as published relative to the image."""
+        low, high = self.blur_sigma
+        factor = self.size / published_size
+        return replace(self, blur_sigma=(low * factor, high * factor))
+
+    def sample(self, rng: np.random.Generator, height: int, width: int) -> ViewParams:
+        """Draw one view of a height×width image.
+
+        Always the same count of random numbers, whatever comes out: a parameter of a later view never
+        depends on which branch an earlier one took.
+        """
+        u: list[float] = rng.random(_DRAWS).tolist()
+        blur_low, blur_high = self.blur_sigma
+        return ViewParams(
+            crop=draw_crop(u[_PICKS:], u[0], u[1], height, width, self.scale, self.ratio),
+            flip=u[2] < self.flip_p,
+            jitter=draw_jitter(u[4:9], self.jitter) if u[3] < self.jitter_p else None,
+            gray=u[9] < self.gray_p,
+            blur=blur_low + u[11] * (blur_high - blur_low) if u[10] < self.blur_p else None,
+            solarize=self.solarize_threshold if u[12] < self.solarize_p else None,
+            rotation=90 * (1 + int(3 * u[14])) if u[13] < self.rotation_p else 0,
+        )
+
+
+def draw_crop(
+    u: list[float], u_top: float, u_left: float, height: int, width: int, scale: Range, ratio: Range
+) -> Crop:
+    """A random-resized crop from uniform numbers: torchvision's law, 10 attempts and then the central crop."""
+    area = height * width
+    log_low, log_high = math.log(ratio[0]), math.log(ratio[1])
+    for attempt in range(ATTEMPTS):
+        target = area * (scale[0] + u[2 * attempt] * (scale[1] - scale[0]))
+        aspect = math.exp(log_low + u[2 * attempt + 1] * (log_high - log_low))
+        w = round(math.sqrt(target * aspect))
+        h = round(math.sqrt(target / aspect))
+        if 0 < w <= width and 0 < h <= height:
+            return Crop(int(u_top * (height - h + 1)), int(u_left * (width - w + 1)), h, w)
+    return central_crop(height, width, ratio)
+
+
+def central_crop(height: int, width: int, ratio: Range) -> Crop:
+    """The largest centred crop whose width / height lies within `ratio`."""
+    h, w = height, width
+    if width / height < ratio[0]:
+        h = round(w / ratio[0])
+    elif width / height > ratio[1]:
+        w = round(h * ratio[1])
+    return Crop((height - h) // 2, (width - w) // 2, h, w)
+
+
+_ORDERS = {
+    letters: tuple("".join(p) for p in permutations(letters))
+    for letters in ("".join(c for c, keep in zip("bcsh", f"{n:04b}") if keep == "1") for n in range(16))
+}
+
+
+def draw_jitter(u: list[float], strengths: tuple[float, float, float, float]) -> Jitter:
+    """Colour factors from five uniform numbers; the operations come in a random order."""
+    factors = [max(0.0, 1 - s) + u[i] * (1 + s - max(0.0, 1 - s)) for i, s in enumerate(strengths[:3])]
+    hue = strengths[3] * (2 * u[3] - 1)
+    orders = _ORDERS["".join(c for c, s in zip("bcsh", strengths) if s > 0)]
+    return Jitter(factors[0], factors[1], factors[2], hue, orders[int(u[4] * len(orders))])
+
+
+_BYOL = Recipe(jitter=(0.4, 0.4, 0.2, 0.1), jitter_p=0.8, gray_p=0.2)
+
+RECIPES: dict[str, Recipe] = {
+    # He et al. 2020, MoCo-v2: crop, jitter, grey, blur, flip
+    "moco-v2": Recipe(scale=(0.2, 1.0), jitter_p=0.8, gray_p=0.2, blur_p=0.5),
+    # Chen et al. 2020, SimCLR with colour strength 1: crop, flip, jitter, grey, blur
+    "simclr": Recipe(jitter=(0.8, 0.8, 0.8, 0.2), jitter_p=0.8, gray_p=0.2, blur_p=0.5),
+    # Grill et al. 2020, BYOL, the two unequal views: crop, flip, jitter, grey, blur, solarise
+    "byol-1": replace(_BYOL, blur_p=1.0),
+    "byol-2": replace(_BYOL, blur_p=0.1, solarize_p=0.2),
+    # the usual supervised training view: crop, flip
+    "supervised": Recipe(),
+}

@@ -1,0 +1,127 @@
+"""All views of one image by role: positives from recipes, negatives cut from one of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cuewise.cues import patches
+from cuewise.errors import UserError
+from cuewise.views.operations import apply
+from cuewise.views.params import ViewParams
+from cuewise.views.recipes import Recipe
+
+Pixels = NDArray[np.uint8]
+RAW = "raw"  # as a source of negatives: the image itself, before any view
+
+
+@dataclass(frozen=True)
+class View:
+    """A positive view: its role, its recipe, and which parameters it copies from an earlier role."""
+
+    role: str
+    recipe: Recipe
+    copy: tuple[str, ...] = ()  # fields of ViewParams, e.g. ("jitter", "gray")
+    copy_from: str = "query"
+
+
+@dataclass(frozen=True)
+class PatchNegative:
+    """A negative of shuffled patches, cut from the view of `source` (or from the raw image)."""
+
+    role: str = "negative"
+    source: str = "query"
+    patch_size: tuple[int, int] | None = None  # both ends inclusive; None: `patches.default_range`
+    overlap: patches.Overlap = "allow"
+    augment: tuple[patches.Augment, ...] = ()
+    count: int = 1  # more than one: roles are numbered, negative1, negative2, …
+
+    @property
+    def roles(self) -> tuple[str, ...]:
+        if self.count == 1:
+            return (self.role,)
+        return tuple(f"{self.role}{i + 1}" for i in range(self.count))
+
+
+@dataclass(frozen=True)
+class ViewsParams:
+    """Everything drawn for one image, by role."""
+
+    positives: dict[str, ViewParams]
+    negatives: dict[str, patches.PatchParams]
+
+
+@dataclass(frozen=True)
+class Views:
+    """Picklable `(image, rng, index) -> {role: uint8 size×size×3}`.
+
+    Positives are drawn first, in order; negatives from a child generator. So adding, changing or dropping
+    negatives leaves every positive as it was, to the bit.
+    """
+
+    positives: Sequence[View]
+    negatives: Sequence[PatchNegative] = field(default=())
+
+    def __post_init__(self) -> None:
+        seen: list[str] = []
+        for view in self.positives:
+            if view.copy and view.copy_from not in seen:
+                raise UserError(
+                    f"view {view.role!r} copies from {view.copy_from!r}, which must come before it"
+                )
+            seen.append(view.role)
+        for negative in self.negatives:
+            if negative.source not in (*seen, RAW):
+                raise UserError(
+                    f"negative {negative.role!r} is cut from {negative.source!r}; there are: {seen}"
+                )
+        if len(set(self.roles)) != len(self.roles):
+            raise UserError(f"two views have the same role; give each its own name: {', '.join(self.roles)}")
+
+    @property
+    def roles(self) -> tuple[str, ...]:
+        """Names of all views, in the order of the result."""
+        return (*(v.role for v in self.positives), *(r for n in self.negatives for r in n.roles))
+
+    def sample(self, rng: np.random.Generator, height: int, width: int) -> ViewsParams:
+        """Draw the parameters of all views of a height×width image."""
+        drawn: dict[str, ViewParams] = {}
+        for view in self.positives:
+            params = view.recipe.sample(rng, height, width)
+            if view.copy:
+                source = drawn[view.copy_from]
+                params = replace(params, **{name: getattr(source, name) for name in view.copy})
+            drawn[view.role] = params
+        # drawn even when there are no negatives, so that the stream of `rng` does not depend on them
+        child_seed = int(rng.integers(1 << 63))
+        if not self.negatives:
+            return ViewsParams(drawn, {})
+        child = np.random.default_rng(child_seed)
+        sizes = {view.role: view.recipe.size for view in self.positives}
+        first = self.positives[0].recipe.size
+        cuts: dict[str, patches.PatchParams] = {}
+        for negative in self.negatives:
+            size = sizes.get(negative.source, first)
+            h, w = (height, width) if negative.source == RAW else (size, size)
+            for role in negative.roles:
+                cuts[role] = patches.sample(
+                    child, h, w, size, negative.patch_size, overlap=negative.overlap, augment=negative.augment
+                )
+        return ViewsParams(drawn, cuts)
+
+    def render(self, image: Pixels, params: ViewsParams) -> dict[str, Pixels]:
+        """Apply drawn parameters: the same image and parameters give the same views."""
+        views = {v.role: apply(image, params.positives[v.role], v.recipe.size) for v in self.positives}
+        negatives: dict[str, Pixels] = {}
+        for negative in self.negatives:
+            source = image if negative.source == RAW else views[negative.source]
+            for role in negative.roles:
+                negatives[role] = patches.apply(source, params.negatives[role])
+        return {**views, **negatives}
+
+    def __call__(self, image: Pixels, rng: np.random.Generator, index: int) -> dict[str, Pixels]:
+        height, width = image.shape[:2]
+        return self.render(image, self.sample(rng, height, width))
