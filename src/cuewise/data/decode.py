@@ -1,0 +1,121 @@
+"""Image bytes → upright uint8 RGB: libjpeg-turbo for ordinary JPEGs, Pillow for everything else."""
+
+from __future__ import annotations
+
+import io
+import logging
+import warnings
+
+import numpy as np
+import simplejpeg
+from numpy.typing import NDArray
+from PIL import Image as Pillow
+from PIL import ImageOps
+
+from cuewise.data.headers import JpegHeader, kind, read_jpeg_header
+
+Image = NDArray[np.uint8]  # H×W×3, RGB, C-contiguous
+
+MAX_PIXELS = 178_956_970  # where Pillow, too, refuses: 512 MB of RGB
+logging.getLogger("PIL").addHandler(logging.NullHandler())  # else its complaints reach the terminal
+
+
+class BrokenImage(Exception):
+    """An image that cannot be decoded: its name and why."""
+
+    def __init__(self, name: str, why: str) -> None:
+        super().__init__(name, why)
+        self.name, self.why = name, why
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.why}"
+
+
+def decode(data: bytes, name: str) -> Image:
+    """H×W×3 pixels as a viewer shows them: first frame, EXIF-upright, transparency on white, 16 bit as 8."""
+    if not data:
+        raise BrokenImage(name, "empty file")
+    if data[:3] == b"\xff\xd8\xff":
+        header = read_jpeg_header(data)
+        if header is not None and header.plain:
+            return _decode_jpeg(data, header, name)
+    return _decode_other(data, name)
+
+
+def _decode_jpeg(data: bytes, header: JpegHeader, name: str) -> Image:
+    _check_size(header.width, header.height, name)
+    try:
+        pixels = simplejpeg.decode_jpeg(
+            data, colorspace="RGB", fastdct=False, fastupsample=False, strict=True
+        )
+    except ValueError as error:
+        # libjpeg fills what is missing with grey and only warns; its other warnings (stray bytes between
+        # segments, odd markers) leave the picture whole, and Pillow decides about those.
+        text = str(error)
+        if "remature end" in text or ("Corrupt JPEG data" in text and "xtraneous" not in text):
+            raise BrokenImage(name, f"truncated or damaged ({text.strip()})") from None
+        return _decode_other(data, name)
+    return upright(pixels, header.orientation)
+
+
+def upright(pixels: Image, orientation: int) -> Image:
+    """Undo the EXIF orientation 1…8; anything else is left as it is."""
+    if orientation in (5, 6, 7, 8):
+        pixels = pixels.transpose(1, 0, 2)
+    if orientation in (2, 3, 6, 7):
+        pixels = pixels[:, ::-1]
+    if orientation in (3, 4, 7, 8):
+        pixels = pixels[::-1]
+    return np.ascontiguousarray(pixels)
+
+
+def _check_size(width: int, height: int, name: str) -> None:
+    if width < 1 or height < 1:
+        raise BrokenImage(name, f"zero size ({width}×{height} pixels)")
+    if width * height > MAX_PIXELS:
+        raise BrokenImage(name, f"{width}×{height} pixels are more than the {MAX_PIXELS} allowed")
+
+
+def _decode_other(data: bytes, name: str) -> Image:
+    warnings.filterwarnings("ignore", module=r"PIL\.")  # idempotent, and safe with threads
+    try:
+        with Pillow.open(io.BytesIO(data)) as image:
+            _check_size(*image.size, name)
+            image.seek(0)
+            image.load()
+            return to_rgb(ImageOps.exif_transpose(image), name)
+    except BrokenImage:
+        raise
+    except MemoryError:
+        raise
+    except Exception as error:  # Pillow's readers raise whatever the damaged bytes lead them into
+        what = "not an image" if kind(data[:32]) is None else "cannot be decoded"
+        raise BrokenImage(name, f"{what} ({_reason(error)})") from None
+
+
+def _reason(error: Exception) -> str:
+    text = " ".join(str(error).split())
+    if "BytesIO object" in text:  # an address in memory says nothing, and differs in every run
+        text = "no known image format"
+    return text or type(error).__name__
+
+
+def to_rgb(image: Pillow.Image, name: str) -> Image:
+    """Pillow image of any mode → RGB; 16 bit by the high byte, transparency composited on white."""
+    mode = image.mode
+    if mode.startswith("I"):  # I;16, I;16B, …, and I, which Pillow uses for 16-bit PGM
+        values = np.asarray(image).astype(np.int64)
+        if values.min() < 0 or values.max() > 65535:
+            raise BrokenImage(name, "32-bit pixels: save it with 8 or 16 bits a channel")
+        return np.repeat((values >> 8).astype(np.uint8)[:, :, None], 3, axis=2)
+    if mode == "F":
+        raise BrokenImage(name, "floating-point pixels: save it with 8 or 16 bits a channel")
+    if mode in ("RGBA", "LA", "PA", "La", "RGBa") or "transparency" in image.info:
+        return _on_white(np.asarray(image.convert("RGBA")))
+    return np.ascontiguousarray(np.asarray(image.convert("RGB")))
+
+
+def _on_white(rgba: NDArray[np.uint8]) -> Image:
+    alpha = rgba[:, :, 3:].astype(np.uint32)
+    mixed = (rgba[:, :, :3] * alpha + 255 * (255 - alpha) + 127) // 255
+    return mixed.astype(np.uint8)

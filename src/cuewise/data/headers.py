@@ -1,0 +1,114 @@
+"""What the first bytes of a file say: which kind of image it is, and how a JPEG is laid out."""
+
+from __future__ import annotations
+
+import struct
+from typing import NamedTuple
+
+from PIL import features
+
+_ENDINGS = ["jpg", "jpeg", "jfif", "png", "bmp", "tif", "tiff", "gif", "ppm", "pgm", "pbm", "pnm"]
+ENDINGS = frozenset(
+    ending.encode() for ending in _ENDINGS + [e for e in ("webp", "avif") if features.check(e)]
+)
+HEAD = 32  # bytes that `kind` needs
+
+
+def has_image_ending(name: bytes) -> bool:
+    """Whether the name ends like an image's, in any case."""
+    dot = name.rfind(b".")
+    return dot >= 0 and name[dot + 1 :].lower() in ENDINGS
+
+
+def kind(head: bytes) -> str | None:
+    """The format that the first bytes declare, or None."""
+    if head[:3] == b"\xff\xd8\xff":
+        return "jpeg"
+    if head[:8] == b"\x89PNG\r\n\x1a\n":
+        return "png"
+    if head[:4] == b"RIFF" and head[8:12] == b"WEBP":
+        return "webp"
+    if head[:4] in (b"GIF8",):
+        return "gif"
+    if head[:4] in (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+"):
+        return "tiff"
+    if head[:2] == b"BM":
+        return "bmp"
+    if head[:1] == b"P" and head[1:2] in (b"1", b"2", b"3", b"4", b"5", b"6") and head[2:3].isspace():
+        return "ppm"
+    if head[4:12] in (b"ftypavif", b"ftypavis"):
+        return "avif"
+    return None
+
+
+def complaint(size: int, head: bytes) -> str | None:
+    """Why a file with an image's ending is none, or None where it may be one."""
+    if size == 0:
+        return "empty file"
+    if kind(head) is None:
+        return "not an image (its first bytes belong to no known format)"
+    return None
+
+
+class JpegHeader(NamedTuple):
+    """What decides how a JPEG is decoded; `plain` ones go to libjpeg-turbo."""
+
+    width: int
+    height: int
+    components: int
+    bits: int
+    orientation: int
+    plain: bool
+
+
+_ALONE = frozenset([0x01, *range(0xD0, 0xD8)])  # markers without a length
+_FRAMES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
+_USUAL = frozenset([0xC0, 0xC1, 0xC2])  # baseline, extended, progressive; not lossless nor arithmetic
+
+
+def read_jpeg_header(data: bytes) -> JpegHeader | None:
+    """Walk the segments up to the frame header; None where they make no sense."""
+    at, orientation, n = 2, 1, len(data)
+    while at + 4 <= n:
+        if data[at] != 0xFF:
+            return None
+        marker = data[at + 1]
+        if marker == 0xFF:  # padding
+            at += 1
+            continue
+        if marker in _ALONE:
+            at += 2
+            continue
+        if marker in (0xD9, 0xDA):  # end or scan before any frame
+            return None
+        length = (data[at + 2] << 8) | data[at + 3]
+        body = at + 4
+        if marker in _FRAMES:
+            if length < 8 or body + 6 > n:
+                return None
+            bits, height, width, components = struct.unpack_from(">BHHB", data, body)
+            plain = marker in _USUAL and bits == 8 and components in (1, 3) and height > 0 and width > 0
+            return JpegHeader(width, height, components, bits, orientation, plain)
+        if marker == 0xE1 and data[body : body + 6] == b"Exif\0\0":
+            orientation = exif_orientation(data[body + 6 : at + 2 + length])
+        at += 2 + length
+    return None
+
+
+def exif_orientation(tiff: bytes) -> int:
+    """Tag 0x0112 of the first directory of an EXIF block; 1 where it is missing or makes no sense."""
+    order = {b"II": "<", b"MM": ">"}.get(tiff[:2])
+    if order is None or len(tiff) < 10:
+        return 1
+    (start,) = struct.unpack_from(order + "I", tiff, 4)
+    if start + 2 > len(tiff):
+        return 1
+    (count,) = struct.unpack_from(order + "H", tiff, start)
+    for entry in range(start + 2, start + 2 + 12 * count, 12):
+        if entry + 12 > len(tiff):
+            break
+        tag, form, _ = struct.unpack_from(order + "HHI", tiff, entry)
+        if tag == 0x0112:
+            value = struct.unpack_from(order + ("H" if form == 3 else "I"), tiff, entry + 8)[0]
+            return int(value) if 1 <= value <= 8 else 1
+    return 1

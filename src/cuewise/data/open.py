@@ -1,0 +1,139 @@
+"""From what the user typed to an image set."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import re
+from collections.abc import Iterable
+from itertools import product
+
+from cuewise.data.archive import Zip
+from cuewise.data.dataset import Dataset
+from cuewise.data.folder import Folder
+from cuewise.data.headers import kind
+from cuewise.data.source import Source
+from cuewise.errors import UserError
+
+KINDS = (
+    "a folder of images, a .zip (or a folder inside one: set.zip/photo), .tar shards (shards-{000..099}.tar), "
+    "a parquet file, hf:NAME, torchvision:CIFAR10:ROOT, or shapes"
+)
+
+
+def open_data(data: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> Dataset:
+    """Open one image set, or several joined; docs/data.md says what each can be."""
+    given = [data] if isinstance(data, str | os.PathLike) else list(data)
+    if not given:
+        raise UserError(f"no image set given; give {KINDS}")
+    sources: list[Source] = []
+    for item in given:
+        sources += open_sources(os.fspath(item))
+    return Dataset(sources)
+
+
+def open_sources(spec: str) -> list[Source]:
+    """The sources that one piece of DATA names."""
+    if re.match(r"shapes($|[:?])", spec):
+        source: Source = importlib.import_module("cuewise.data.shapes").open_shapes(spec)
+        return [source]
+    if spec.startswith("hf:"):
+        return [importlib.import_module("cuewise.data.parquet").open_hf(spec)]
+    if spec.startswith("torchvision:"):
+        return [importlib.import_module("cuewise.data.torchvision_sets").open_torchvision(spec)]
+    path = os.path.expanduser(spec)
+    paths = [path] if os.path.exists(path) else expand(path)
+    if all(_form(p) == "tar" for p in paths):
+        source = importlib.import_module("cuewise.data.shards").Shards(paths)
+        return [_filled(source, spec)]
+    return [_filled(_open_path(p), p) for p in paths]
+
+
+def _open_path(path: str) -> Source:
+    if os.path.isdir(path):
+        return Folder(path)
+    archive, inside = _split(path)
+    form = _form(archive)
+    if form == "zip":
+        return Zip(archive, inside)
+    if inside:
+        raise UserError(f"{path}: only a .zip can be looked into, and {archive} is none")
+    if form == "tar":
+        source: Source = importlib.import_module("cuewise.data.shards").Shards([archive])
+        return source
+    if form == "parquet":
+        source = importlib.import_module("cuewise.data.parquet").Parquet(archive)
+        return source
+    if form == "image":
+        raise UserError(f"{path} is a single image; give the folder that it lies in")
+    raise UserError(f"{path} is no image set that cuewise knows; give {KINDS}")
+
+
+def _split(path: str) -> tuple[str, str]:
+    """'a/set.zip/photo' → 'a/set.zip', 'photo'; an error where nothing of that name exists."""
+    archive, inside = path, ""
+    while archive and not os.path.exists(archive):
+        head, tail = os.path.split(archive)
+        if head == archive:
+            break
+        archive, inside = head, f"{tail}/{inside}" if inside else tail
+    if not os.path.isfile(archive):
+        raise UserError(f"{path}: there is no such folder or file; give {KINDS}")
+    return archive, inside.strip("/")
+
+
+def _form(path: str) -> str | None:
+    """What the file's first bytes say it is."""
+    if not os.path.isfile(path):
+        return None
+    try:
+        with open(path, "rb") as file:
+            head = file.read(512)
+    except OSError as error:
+        raise UserError(f"{path} cannot be read ({error.strerror}); check its permissions") from None
+    if head[:4] in (b"PK\x03\x04", b"PK\x05\x06"):
+        return "zip"
+    if head[:4] == b"PAR1":
+        return "parquet"
+    if head[257:262] == b"ustar" or path.lower().endswith(".tar"):
+        return "tar"
+    if path.lower().endswith(".zip"):
+        raise UserError(f"{path} is not a zip archive, whatever its name says; make or fetch it again")
+    if re.search(r"\.(tar\.(gz|bz2|xz|zst|lz4)|tgz|tbz2?|txz)$", path.lower()):
+        raise UserError(
+            f"{path} is a compressed tar, in which images cannot be found without unpacking all of it; "
+            "unpack it once (for example: gunzip) and give the .tar"
+        )
+    return "image" if kind(head) else None
+
+
+def _filled(source: Source, spec: str) -> Source:
+    if len(source):
+        return source
+    skipped = source.fingerprint()["skipped"]
+    if skipped:
+        first = skipped[0]
+        raise UserError(
+            f"{spec}: none of the {len(skipped)} image files can be used "
+            f"(the first is {first['path']}: {first['why']}); mend or replace them"
+        )
+    raise UserError(f"{spec} holds no images; it needs .jpg, .png, .webp, .bmp, .tif, .gif or .ppm files")
+
+
+def expand(text: str) -> list[str]:
+    """'s-{000..002}.tar' → three names, '{a,b}.zip' → two; names without braces stay."""
+    parts = re.split(r"(\{[^{}]*(?:,|\.\.)[^{}]*\})", text)
+    return ["".join(choice) for choice in product(*(_choices(part) for part in parts))]
+
+
+def _choices(part: str) -> list[str]:
+    span = re.fullmatch(r"\{(\d+)\.\.(\d+)\}", part)
+    if span:
+        first, last = span.groups()
+        width = max(len(first), len(last)) if first.startswith("0") or last.startswith("0") else 0
+        low, high = int(first), int(last)
+        numbers = range(low, high + 1) if low <= high else range(low, high - 1, -1)
+        return [str(number).zfill(width) for number in numbers]
+    if part.startswith("{") and "," in part:
+        return part[1:-1].split(",")
+    return [part]

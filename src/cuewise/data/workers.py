@@ -1,0 +1,125 @@
+"""Worker processes that make batches, started again where one is killed.
+
+Workers are forked: the index and the transform are shared without copying, and no worker ever touches CUDA (they
+only see numpy and CPU tensors), so forking is safe before and after a GPU is in use. Torch and OpenCV run on
+one thread in a worker, because thread pools do not survive a fork and parallelism is over images.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+from torch.utils.data import DataLoader
+
+from cuewise.data.batches import Batch, Maker
+from cuewise.data.plan import Keys
+from cuewise.errors import UserError
+
+RESTARTS = 5  # in a row, without one batch between them
+
+
+def run(maker: Maker, keys: Keys, workers: int, pin: bool = False) -> Iterator[Batch]:
+    """The batches of `keys`, in order; a killed worker costs time and one line on stderr, nothing else."""
+    if workers < 1:
+        for key in keys:
+            yield _checked(maker[key])
+        return
+    failures = 0
+    while len(keys):
+        stream = _start(maker, keys, workers, pin)
+        try:
+            for batch in _until_killed(stream):
+                failures = 0
+                keys = keys.rest()
+                yield _checked(batch)
+        finally:
+            killed = _stop(stream)
+        if len(keys):
+            failures += 1
+            _say(killed, failures)
+
+
+def _checked(batch: Batch) -> Batch:
+    if batch.failure is not None:
+        raise UserError(batch.failure)
+    return batch
+
+
+def _start(maker: Maker, keys: Keys, workers: int, pin: bool) -> Any:
+    method = "fork" if "fork" in multiprocessing.get_all_start_methods() else "spawn"
+    loader: DataLoader[Any] = DataLoader(
+        maker,  # type: ignore[arg-type]  # keys are pairs, not integers
+        batch_size=None,  # a worker makes a whole batch
+        sampler=keys,
+        num_workers=min(workers, len(keys)),
+        collate_fn=_same,  # type: ignore[arg-type]
+        worker_init_fn=prepare_worker,
+        multiprocessing_context=method,
+        prefetch_factor=2,
+        pin_memory=pin,
+    )
+    stream = iter(loader)
+    # Torch raises a dead worker's error from a signal handler, that is, anywhere in the caller's code. Without
+    # the workers' numbers it does not, and the error comes from `next`, where we expect it.
+    torch._C._remove_worker_pids(id(stream))
+    stream._worker_pids_set = False  # type: ignore[attr-defined]
+    return stream
+
+
+def _same(batch: Batch) -> Batch:
+    return batch
+
+
+def prepare_worker(number: int) -> None:
+    """Runs first in a worker: the main process answers Ctrl-C, and one thread is enough."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    torch.set_num_threads(1)
+    os.environ["OPENCV_FOR_THREADS_NUM"] = "1"  # for an OpenCV that is imported only later
+    if "cv2" in sys.modules:
+        sys.modules["cv2"].setNumThreads(0)
+
+
+def _until_killed(stream: Any) -> Iterator[Batch]:
+    """Batches until the end, or until a worker is found dead; other errors pass."""
+    while True:
+        try:
+            batch = next(stream)
+        except StopIteration:
+            return
+        except Exception:
+            if _killed(stream):
+                return
+            raise
+        yield batch
+
+
+def _killed(stream: Any) -> list[int]:
+    """Signals that ended workers."""
+    for worker in stream._workers:
+        worker.join(0.05)
+    return [-worker.exitcode for worker in stream._workers if worker.exitcode and worker.exitcode < 0]
+
+
+def _stop(stream: Any) -> list[int]:
+    killed = _killed(stream)
+    stream._shutdown_workers()
+    return killed
+
+
+def _say(killed: list[int], failures: int) -> None:
+    number = killed[0] if killed else 0
+    name = signal.Signals(number).name if number in set(signal.Signals) else "an unknown cause"
+    advice = {
+        signal.SIGKILL: "most often the machine is out of memory: try fewer --workers",
+        signal.SIGBUS: "most often /dev/shm is full: give it more room, or fewer --workers",
+    }.get(number, "try --workers 0 to see the cause")  # type: ignore[call-overload]
+    if failures > RESTARTS:
+        raise UserError(f"workers were ended by {name} {failures} times in a row; {advice}")
+    text = f"cuewise: a data worker was ended by {name} ({advice}); going on with the next batch"
+    print(text, file=sys.stderr, flush=True)
