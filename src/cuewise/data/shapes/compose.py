@@ -1,0 +1,171 @@
+"""From an image's key to its picture: pose, palette, background and objects."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from cuewise.data.shapes.hashing import draw, mix
+from cuewise.data.shapes.raster import (
+    FRAME,
+    POSE,
+    SILHOUETTE,
+    SKETCH,
+    TEXTURED,
+    Ints,
+    background,
+    cosine,
+    paint,
+    paint_texture,
+    palette,
+    sine,
+)
+from cuewise.data.shapes.textures import TURN
+
+FULL_FRAME = 3  # beside TEXTURED, SILHOUETTE and SKETCH: texture without an object
+SCENE = 4
+
+# An image's independent random streams.
+LABELS, PLACE, COLOURS, GROUND, OBJECT = 1, 2, 3, 4, 16
+
+_SCALE = 16777  # 2.14 scale at which the outline's sheet (64000 units) fills the frame
+
+
+@njit(cache=True, nogil=True)
+def single_pose(key: Any, turn: int, pose: Ints) -> None:
+    """One large object, anywhere it fits; `turn` is the largest rotation, in steps of TURN."""
+    share = draw(key, 0, 640, 860)  # of 1000
+    slack = FRAME * (1000 - share) // 2200
+    pose[0] = FRAME // 2 + draw(key, 1, -slack, slack)
+    pose[1] = FRAME // 2 + draw(key, 2, -slack, slack)
+    pose[2] = draw(key, 3, -turn, turn)
+    pose[3] = _SCALE * share // 1000
+    pose[4] = 2 * draw(key, 4, 0, 1) - 1
+    pose[5] = draw(key, 5, 200, 1100)
+
+
+@njit(cache=True, nogil=True)
+def scene_poses(key: Any, count: int, turn: int, poses: Ints) -> None:
+    """`count` smaller objects, apart from each other where room is found in 32 tries each."""
+    for j in range(count):
+        own = mix(key, np.uint64(OBJECT + j))
+        share = draw(own, 0, 330, 420) if count > 3 else draw(own, 0, 380, 480)
+        half = FRAME * share // 2000
+        best = np.int64(-1) << 60
+        for trial in range(32):
+            x = draw(own, 16 + 2 * trial, half, FRAME - half)
+            y = draw(own, 17 + 2 * trial, half, FRAME - half)
+            room = np.int64(1) << 30
+            for i in range(j):
+                # gap between the sheets, seen as squares
+                apart = max(abs(x - poses[i, 0]), abs(y - poses[i, 1]))
+                room = min(room, apart - half - (poses[i, 3] * 32000 >> 14))
+            if room > best:
+                best = room
+                poses[j, 0], poses[j, 1] = x, y
+            if room > 0:
+                break
+        poses[j, 2] = draw(own, 1, -turn, turn)
+        poses[j, 3] = _SCALE * share // 1000
+        poses[j, 4] = 2 * draw(own, 2, 0, 1) - 1
+        poses[j, 5] = 0
+
+
+@njit(cache=True, nogil=True)
+def pose_box(points: Ints, pose: Ints, size: int, box: Ints) -> None:
+    """The pixels x0, y0, x1, y1 (half open) that hold the posed outline, clipped to the picture."""
+    c, s = cosine(pose[2]), sine(pose[2])
+    low_x, low_y, high_x, high_y = 4 * FRAME, 4 * FRAME, -4 * FRAME, -4 * FRAME
+    for k in range(len(points)):
+        u, v = pose[4] * points[k, 0] * pose[3] >> 14, points[k, 1] * pose[3] >> 14
+        x, y = pose[0] + ((u * c - v * s) >> 14), pose[1] + ((v * c + u * s) >> 14)
+        low_x, high_x = min(low_x, x), max(high_x, x)
+        low_y, high_y = min(low_y, y), max(high_y, y)
+    box[0], box[1] = max(0, low_x * size >> 16), max(0, low_y * size >> 16)
+    box[2], box[3] = min(size, (high_x * size >> 16) + 1), min(size, (high_y * size >> 16) + 1)
+
+
+@njit(cache=True, nogil=True)
+def picture(
+    out: NDArray[np.uint8],
+    fields: NDArray[np.int16],
+    key: Any,
+    mode: int,
+    shapes: Ints,
+    textures: Ints,
+    hue: int,
+    turn: int,
+) -> None:
+    """Paint one image; shapes and textures hold one entry an object, −1 where there is none."""
+    colours = np.zeros((3, 3), np.int64)
+    poses = np.zeros((len(shapes), POSE), np.int64)
+    place = mix(key, np.uint64(PLACE))
+    if mode == SILHOUETTE or mode == SKETCH:
+        out[:] = 255
+        single_pose(place, turn, poses[0])
+        paint(out, fields[shapes[0]], poses[0], mode, 0, key, colours)
+        return
+    palette(mix(key, np.uint64(COLOURS)), hue, colours)
+    if mode == FULL_FRAME:
+        paint_texture(out, textures[0], mix(key, np.uint64(OBJECT)), colours)
+        return
+    background(out, mix(key, np.uint64(GROUND)), colours[2])
+    if mode == TEXTURED:
+        single_pose(place, turn, poses[0])
+        paint(out, fields[shapes[0]], poses[0], mode, textures[0], mix(key, np.uint64(OBJECT)), colours)
+        return
+    count = 0
+    while count < len(shapes) and shapes[count] >= 0:
+        count += 1
+    scene_poses(place, count, turn, poses)
+    for j in range(count):
+        own = mix(key, np.uint64(OBJECT + j))
+        ground = colours[2].copy()
+        palette(mix(own, np.uint64(COLOURS)), hue, colours)
+        colours[2] = ground
+        paint(out, fields[shapes[j]], poses[j], TEXTURED, textures[j], own, colours)
+
+
+@njit(cache=True, nogil=True)
+def pictures(
+    out: NDArray[np.uint8],
+    fields: NDArray[np.int16],
+    keys: NDArray[np.uint64],
+    mode: int,
+    shapes: Ints,
+    textures: Ints,
+    hues: Ints,
+    turn: int,
+) -> None:
+    """`picture` for each row."""
+    for i in range(len(keys)):
+        picture(out[i], fields, keys[i], mode, shapes[i], textures[i], hues[i], turn)
+
+
+@njit(cache=True, nogil=True)
+def scene_boxes(
+    keys: NDArray[np.uint64],
+    shapes: Ints,
+    turn: int,
+    size: int,
+    points: Ints,
+    starts: Ints,
+    boxes: Ints,
+) -> None:
+    """Boxes [n, objects, 4] of every scene; rows without an object stay as they are."""
+    poses = np.zeros((shapes.shape[1], POSE), np.int64)
+    for i in range(len(keys)):
+        count = 0
+        while count < shapes.shape[1] and shapes[i, count] >= 0:
+            count += 1
+        scene_poses(mix(keys[i], np.uint64(PLACE)), count, turn, poses)
+        for j in range(count):
+            k = shapes[i, j]
+            pose_box(points[starts[k] : starts[k + 1]], poses[j], size, boxes[i, j])
+
+
+def turn_steps(degrees: int) -> int:
+    return degrees * TURN // 360

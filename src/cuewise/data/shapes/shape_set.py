@@ -1,0 +1,208 @@
+"""The embedded image set as a set of images: lengths, names, labels and pixels on demand."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import asdict, fields, replace
+from typing import Any
+from urllib.parse import parse_qsl
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cuewise.data.shapes.compose import pictures, scene_boxes, turn_steps
+from cuewise.data.shapes.fields import distance_fields
+from cuewise.data.shapes.hashing import stream_keys
+from cuewise.data.shapes.outlines import SHAPES, outlines
+from cuewise.data.shapes.splits import SPLITS, Keys, Law, Options
+from cuewise.data.shapes.textures import TEXTURES
+from cuewise.errors import UserError
+
+VERSION = 1  # raise when any pixel or label changes
+Images = NDArray[np.uint8]
+
+
+class ShapeSet:
+    """`n` images of a split, generated on demand; image i depends on (seed, split, options, i) only.
+
+    split: a name of SPLITS.  n: how many.  size: pixels a side, ≥ 16.  seed: ≥ 0.  options: see Options.
+    """
+
+    def __init__(
+        self, split: str = "aligned", n: int = 4000, size: int = 64, seed: int = 0, **options: Any
+    ) -> None:
+        if split not in SPLITS:
+            raise UserError(f"shapes: no split {split!r}; there are: {', '.join(SPLITS)}")
+        self.split, self.n, self.size, self.seed = split, n, size, seed
+        self.options = _checked(split, n, size, seed, options)
+        self._made: tuple[Keys, Law] | None = None
+        self._columns: dict[str, NDArray[Any]] | None = None
+
+    @classmethod
+    def parse(cls, text: str) -> ShapeSet:
+        """The set of "shapes", "shapes:SPLIT" or "shapes:SPLIT?n=500&size=64&seed=3&rho=0.9"."""
+        head, _, query = text.partition("?")
+        name, colon, split = head.partition(":")
+        if name != "shapes" or (colon and not split):
+            raise UserError(f"{text!r} is not a shapes set; write shapes, shapes:SPLIT or shapes:SPLIT?n=500")
+        pairs = parse_qsl(query, keep_blank_values=True)
+        if query and len(pairs) != len(query.split("&")):
+            raise UserError(
+                f"{text!r}: after ? come name=value pairs joined by &, for example ?n=500&size=64"
+            )
+        return cls(split or "aligned", **{key: _value(text, key, value) for key, value in pairs})
+
+    def __len__(self) -> int:
+        return self.n
+
+    def __repr__(self) -> str:
+        return f"ShapeSet({self.spec()!r})"
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_made": None, "_columns": None}
+
+    def spec(self) -> str:
+        """The set in one canonical string; `parse` reads it back."""
+        options = {
+            k: v for k, v in asdict(self.options).items() if k in SPLITS[self.split].options and v != ""
+        }
+        pairs = {"n": self.n, "size": self.size, "seed": self.seed, **options}
+        return f"shapes:{self.split}?" + "&".join(f"{k}={v}" for k, v in pairs.items())
+
+    def fingerprint_hash(self) -> str:
+        """Equal for equal pixels and labels: the images follow from the spec and the version."""
+        return hashlib.sha256(f"{self.spec()} version {VERSION}".encode()).hexdigest()
+
+    @property
+    def labels(self) -> NDArray[np.int64]:
+        return self._law()[1].labels
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        return self._law()[1].classes
+
+    @property
+    def textures(self) -> tuple[str, ...]:
+        """The names that the column "texture" indexes; class k's own texture is number k."""
+        return TEXTURES[: self.options.classes]
+
+    @property
+    def columns(self) -> dict[str, NDArray[Any]]:
+        """Facts of each image beside its label: shape, texture, angle, colour, superclass, boxes…"""
+        if self._columns is None:
+            keys, law = self._law()
+            columns: dict[str, NDArray[Any]] = dict(law.columns)
+            if law.shapes is not None:
+                columns["shape"] = law.shapes
+            if law.textures is not None:
+                columns["texture"] = law.textures
+            if self.split == "scenes" and law.shapes is not None:
+                columns["boxes"] = self._boxes(keys, law.shapes)
+            self._columns = columns
+        return self._columns
+
+    def name(self, i: int) -> str:
+        """A path-like name, "star/000123-bricks.png"; conflict: "star/star12-house7.png" (shape-texture)."""
+        _, law = self._law()
+        folder = law.classes[law.labels[i]]
+        if self.split == "conflict":
+            return f"{folder}/{self._conflict_name(i)}.png"
+        shown = self._shown(i)
+        return f"{folder}/{i:06d}{shown}.png"
+
+    def image(self, i: int) -> Images:
+        """The i-th image, uint8 size×size×3."""
+        return np.ascontiguousarray(self.batch([i])[0])
+
+    def batch(self, indices: Any) -> Images:
+        """The images of `indices`, uint8 k×size×size×3."""
+        at = np.atleast_1d(np.asarray(indices, np.int64))
+        if at.size and (at.min() < -self.n or at.max() >= self.n):
+            raise IndexError(f"{self!r} has images 0..{self.n - 1}, not {int(at.max())}")
+        keys, law = self._law()
+        none = np.full(self.n, -1, np.int64)
+        shapes, textures, hues = (
+            np.atleast_2d((none if ids is None else ids)[at].T).T
+            if (ids is None or ids.ndim == 1)
+            else ids[at]
+            for ids in (law.shapes, law.textures, law.hues)
+        )
+        out = np.empty((len(at), self.size, self.size, 3), np.uint8)
+        mode, turn = SPLITS[self.split].mode, turn_steps(self.options.turn)
+        shapes, textures, hues = (np.ascontiguousarray(a) for a in (shapes, textures, hues[:, 0]))
+        pictures(out, distance_fields(), keys[at], mode, shapes, textures, hues, turn)
+        if law.angles is not None:
+            for row, angle in enumerate(law.angles[at]):
+                out[row] = np.rot90(out[row], angle // 90).copy()
+        return out
+
+    def _law(self) -> tuple[Keys, Law]:
+        if self._made is None:
+            stream = 2 * list(SPLITS).index(self.split) + (self.options.part == "test")
+            keys = stream_keys(self.seed, stream, self.n)
+            self._made = keys, SPLITS[self.split].law(keys, self.options)
+        return self._made
+
+    def _boxes(self, keys: Keys, shapes: NDArray[np.int64]) -> NDArray[np.int64]:
+        """x0, y0, x1, y1 (half open) of each object, [n, objects, 4], −1 where there is none."""
+        solid = [np.concatenate([p.points for p in parts if p.adds]) for parts in outlines()]
+        starts = np.cumsum([0, *map(len, solid)])
+        boxes = np.full((*shapes.shape, 4), -1, np.int64)
+        turn = turn_steps(self.options.turn)
+        scene_boxes(keys, shapes, turn, self.size, np.concatenate(solid), starts, boxes)
+        return boxes
+
+    def _shown(self, i: int) -> str:
+        _, law = self._law()
+        parts = []
+        if self.split in ("fine", "rotated", "coloured") and law.shapes is not None:
+            parts.append(SHAPES[law.shapes[i]])
+        if self.split in ("aligned", "rotated", "coloured", "disjoint") and law.textures is not None:
+            parts.append(TEXTURES[law.textures[i]])
+        return "".join(f"-{p}" for p in parts)
+
+    def _conflict_name(self, i: int) -> str:
+        """<shape><i>-<texture's class><j>: the i-th of its shape, the j-th of its texture, from 1."""
+        _, law = self._law()
+        assert law.shapes is not None and law.textures is not None
+        shape, texture = law.shapes[i], law.textures[i]
+        a = np.count_nonzero(law.shapes[: i + 1] == shape)
+        b = np.count_nonzero(law.textures[: i + 1] == texture)
+        return f"{SHAPES[shape]}{a}-{SHAPES[texture]}{b}"
+
+
+def _value(text: str, key: str, value: str) -> Any:
+    kinds = {"n": int, "size": int, "seed": int, **{f.name: type(f.default) for f in fields(Options)}}
+    try:
+        return kinds.get(key, str)(value)
+    except ValueError:
+        raise UserError(f"{text!r}: {key} must be a number, not {value!r}") from None
+
+
+def _checked(split: str, n: int, size: int, seed: int, given: dict[str, Any]) -> Options:
+    legal = SPLITS[split].options
+    for key in given:
+        if key not in legal:
+            raise UserError(
+                f"shapes:{split} has no option {key!r}; it takes: {', '.join(('n', 'size', 'seed', *legal))}"
+            )
+    o = replace(Options(), **given)
+    most = len(SHAPES)
+    least = 8 if split in ("fine", "scenes") else 3
+    laws = (
+        ("n", n, n >= 1, "at least 1"),
+        ("size", size, 16 <= size <= 4096, "16 to 4096"),
+        ("seed", seed, 0 <= seed < 1 << 63, "0 or more"),
+        ("part", o.part, o.part in ("train", "test"), "train or test"),
+        ("textures", o.textures, o.textures in ("", "train", "test"), "train or test"),
+        ("classes", o.classes, least <= o.classes <= most, f"{least} to {most}"),
+        ("turn", o.turn, 0 <= o.turn <= 180, "0 to 180 degrees"),
+        ("rho", o.rho, 0 <= o.rho <= 1, "0 to 1"),
+        ("breeds", o.breeds, 2 <= o.breeds <= o.classes, "2 to the number of classes"),
+        ("objects", o.objects, 2 <= o.objects <= 8, "2 to 8"),
+        ("odd", o.odd, 0 <= o.odd <= 1, "0 to 1"),
+    )
+    for key, value, fine, range_ in laws:
+        if not fine:
+            raise UserError(f"shapes:{split}: {key} must be {range_}, not {value!r}")
+    return o

@@ -1,0 +1,195 @@
+"""What each split shows and how it is labelled: the law from an image's number to its shape and texture."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cuewise.data.shapes.compose import FULL_FRAME, LABELS, SCENE
+from cuewise.data.shapes.hashing import draw_array, mix_arrays
+from cuewise.data.shapes.outlines import CONTEXTS, SHAPES, SUPERCLASSES
+from cuewise.data.shapes.raster import SILHOUETTE, SKETCH, TEXTURED
+from cuewise.data.shapes.textures import TEXTURES, TURN
+
+Keys = NDArray[np.uint64]
+Ids = NDArray[np.int64]
+
+HUES: tuple[str, ...] = ("blue", "violet", "pink", "red", "orange", "green", "teal", "azure")
+ANGLES = (0, 90, 180, 270)
+
+
+@dataclass(frozen=True)
+class Options:
+    """Every option with its default; a split takes those it names."""
+
+    part: str = "train"  # train | test: independent random streams
+    classes: int = len(SHAPES)  # the first so many outlines and textures
+    turn: int = 12  # largest rotation of an object, degrees
+    rho: float = 0.9  # how often an object wears its own class's texture
+    textures: str = ""  # disjoint: train | test half of the textures; as `part` when empty
+    breeds: int = 4  # fine: textures a superclass comes in
+    objects: int = 5  # scenes: at most so many (at least 2)
+    odd: float = 0.0  # scenes: how often one object is out of context
+
+
+@dataclass
+class Law:
+    """The facts of n images: ids for the painter, labels and columns for the user."""
+
+    labels: Ids
+    classes: tuple[str, ...]
+    shapes: Ids | None = None  # n, or n×objects padded with −1
+    textures: Ids | None = None
+    hues: Ids | None = None  # hue angle of the object's colours (of TURN)
+    angles: Ids | None = None  # quarter turns of the whole picture, degrees
+    columns: dict[str, NDArray[np.int64] | NDArray[np.bool_]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Split:
+    """A split: what it is, how it is painted, which options it takes and its law."""
+
+    summary: str
+    mode: int
+    law: Callable[[Keys, Options], Law]
+    options: tuple[str, ...]
+
+
+def _bits(keys: Keys, counter: int, low: int, high: int) -> Ids:
+    return draw_array(mix_arrays(keys, np.array([LABELS], np.uint64)), counter, low, high)
+
+
+def _happens(keys: Keys, counter: int, probability: float) -> NDArray[np.bool_]:
+    happens: NDArray[np.bool_] = _bits(keys, counter, 0, (1 << 30) - 1) < round(probability * (1 << 30))
+    return happens
+
+
+def balanced(keys: Keys, kinds: int) -> Ids:
+    """Each block of `kinds` images holds every kind once, in random order."""
+    n = len(keys)
+    rank = mix_arrays(keys, np.array([0], np.uint64))
+    ids = np.arange(n, dtype=np.int64) // kinds
+    result = np.empty(n, np.int64)
+    order = np.lexsort((rank, ids))  # whole blocks sorted by their random numbers
+    result[order] = np.arange(n) % kinds
+    return result
+
+
+def _other(keys: Keys, counter: int, ids: Ids, kinds: int) -> Ids:
+    """A uniform id that differs from `ids`."""
+    return (ids + _bits(keys, counter, 1, kinds - 1)) % kinds
+
+
+def _paired(keys: Keys, shapes: Ids, o: Options) -> Ids:
+    """The shape's own texture with probability rho, any other one otherwise."""
+    return np.where(_happens(keys, 1, o.rho), shapes, _other(keys, 2, shapes, o.classes))
+
+
+def _aligned(keys: Keys, o: Options) -> Law:
+    shapes = balanced(keys, o.classes)
+    return Law(shapes, SHAPES[: o.classes], shapes, _paired(keys, shapes, o))
+
+
+def _conflict(keys: Keys, o: Options) -> Law:
+    shapes = balanced(keys, o.classes)
+    return Law(shapes, SHAPES[: o.classes], shapes, _other(keys, 2, shapes, o.classes))
+
+
+def _texture_only(keys: Keys, o: Options) -> Law:
+    textures = balanced(keys, o.classes)
+    return Law(textures, TEXTURES[: o.classes], None, textures)
+
+
+def _bare(keys: Keys, o: Options) -> Law:
+    shapes = balanced(keys, o.classes)
+    return Law(shapes, SHAPES[: o.classes], shapes)
+
+
+def texture_half(o: Options) -> Ids:
+    """The texture ids of the training half (even) or the test half (odd)."""
+    half = o.textures or o.part
+    return np.arange(0 if half == "train" else 1, o.classes, 2, dtype=np.int64)
+
+
+def _disjoint(keys: Keys, o: Options) -> Law:
+    shapes, half = balanced(keys, o.classes), texture_half(o)
+    return Law(shapes, SHAPES[: o.classes], shapes, half[_bits(keys, 3, 0, len(half) - 1)])
+
+
+def _fine(keys: Keys, o: Options) -> Law:
+    """Breed = superclass × texture; every outline of the superclass occurs in every breed."""
+    groups = [[SHAPES.index(s) for s in g if SHAPES.index(s) < o.classes] for g in SUPERCLASSES.values()]
+    labels = balanced(keys, len(groups) * o.breeds)
+    superclass, texture = labels // o.breeds, labels % o.breeds
+    shapes = np.empty_like(labels)
+    for index, members in enumerate(groups):
+        chosen = np.array(members, np.int64)[_bits(keys, 4, 0, len(members) - 1)]
+        shapes = np.where(superclass == index, chosen, shapes)
+    names = tuple(f"{group}-{TEXTURES[t]}" for group in SUPERCLASSES for t in range(o.breeds))
+    return Law(labels, names, shapes, texture, columns={"superclass": superclass, "breed": labels})
+
+
+def _rotated(keys: Keys, o: Options) -> Law:
+    labels = balanced(keys, len(ANGLES))
+    shapes = _bits(keys, 5, 0, o.classes - 1)
+    angles = np.array(ANGLES, np.int64)[labels]
+    law = Law(labels, tuple(map(str, ANGLES)), shapes, _paired(keys, shapes, o), angles=angles)
+    law.columns["angle"] = angles
+    return law
+
+
+def _coloured(keys: Keys, o: Options) -> Law:
+    """Hue is the class; shape and texture are independent of it and of each other."""
+    labels, step = balanced(keys, len(HUES)), TURN // len(HUES)
+    hues = (labels * step + _bits(keys, 6, -step // 6, step // 6)) % TURN
+    shapes, textures = _bits(keys, 5, 0, o.classes - 1), _bits(keys, 7, 0, o.classes - 1)
+    return Law(labels, HUES, shapes, textures, hues=hues, columns={"colour": labels})
+
+
+def _scenes(keys: Keys, o: Options) -> Law:
+    """Objects of one context together; with probability `odd` one of them is exchanged for a stranger."""
+    groups = [
+        np.array([SHAPES.index(s) for s in g if SHAPES.index(s) < o.classes]) for g in CONTEXTS.values()
+    ]
+    n, labels = len(keys), balanced(keys, len(groups))
+    counts = _bits(keys, 8, 2, o.objects)
+    odd = _happens(keys, 9, o.odd)
+    which = np.where(odd, _bits(keys, 10, 0, (1 << 20) - 1) % counts, -1)
+    shapes, textures = np.full((2, n, o.objects), -1, np.int64)
+    for j in range(o.objects):
+        own = mix_arrays(keys, np.array([32 + j], np.uint64))
+        for index, members in enumerate(groups):
+            strangers = np.setdiff1d(np.arange(o.classes), members)
+            kin = members[_bits(own, 0, 0, len(members) - 1)]
+            stranger = strangers[_bits(own, 1, 0, len(strangers) - 1)]
+            shapes[:, j] = np.where(labels == index, np.where(which == j, stranger, kin), shapes[:, j])
+        textures[:, j] = _paired(own, shapes[:, j], o)
+        shapes[j >= counts, j] = textures[j >= counts, j] = -1
+    present = np.zeros((n, o.classes + 1), bool)
+    np.put_along_axis(present, shapes, True, axis=1)  # −1 falls into the last column
+    columns = {"context": labels, "count": counts, "out_of_context": odd, "odd": which}
+    columns["present"] = present[:, :-1]
+    return Law(labels, tuple(CONTEXTS), shapes, textures, columns=columns)
+
+
+_COMMON = ("part", "classes", "turn")
+# conflict takes rho as well, so that one option string serves aligned and conflict; there it changes nothing.
+SPLITS: dict[str, Split] = {
+    "aligned": Split(
+        "shape and its own texture, with probability rho", TEXTURED, _aligned, (*_COMMON, "rho")
+    ),
+    "conflict": Split("shape with another class's texture", TEXTURED, _conflict, (*_COMMON, "rho")),
+    "texture_only": Split("a texture that fills the frame", FULL_FRAME, _texture_only, _COMMON[:2]),
+    "silhouette": Split("black shape on white", SILHOUETTE, _bare, _COMMON),
+    "sketch": Split("outline strokes only", SKETCH, _bare, _COMMON),
+    "fine": Split("breeds of a superclass differ by texture", TEXTURED, _fine, (*_COMMON, "breeds")),
+    "rotated": Split("turned by 0, 90, 180 or 270 degrees", TEXTURED, _rotated, (*_COMMON, "rho")),
+    "coloured": Split("classes coded by hue", TEXTURED, _coloured, _COMMON),
+    "scenes": Split(
+        "several objects that belong together", SCENE, _scenes, (*_COMMON, "rho", "objects", "odd")
+    ),
+    "disjoint": Split("no texture in both train and test", TEXTURED, _disjoint, (*_COMMON, "textures")),
+}
