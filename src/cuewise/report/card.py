@@ -1,0 +1,112 @@
+"""MODEL_CARD.md for a run folder: what the encoder is, how it was trained, what was measured, how to use it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from cuewise.report.markup import clean
+from cuewise.report.numbers import digits, finite, show, show_interval, spoken
+from cuewise.report.plain import code_block, markdown, markdown_table, save
+from cuewise.report.reading import mapping, read_score, sequence
+from cuewise.scores import Score
+
+_DIALS = (
+    "dials/feature_std",
+    "dials/effective_rank",
+    "dials/negative_similarity",
+    "dials/alignment",
+    "dials/uniformity",
+)
+
+
+def write_card(
+    folder: Path,
+    *,
+    config: Mapping[str, Any],
+    encoder: Mapping[str, Any],
+    environment: Mapping[str, Any],
+    metrics: Sequence[Mapping[str, Any]] = (),
+    scores: Sequence[Score | Mapping[str, Any]] = (),
+) -> Path:
+    """Write MODEL_CARD.md into the run folder from its config.yaml, encoder.json, environment.json and metrics.jsonl."""
+    name = clean(encoder.get("name") or folder.resolve().name)
+    parts = [
+        f"# {markdown(name)}",
+        _summary(config, encoder),
+        "## Encoder\n\n" + _facts(encoder),
+        "## Training\n\n" + _training(metrics),
+        "## Data\n\n" + _data(environment),
+        "## Scores\n\n" + _scores([read_score(s) for s in scores]),
+        "## Use\n\n"
+        + code_block(
+            f"cuewise embed {folder.name} IMAGES --out features.npz\ncuewise audit {folder.name} --out audit"
+        ),
+        "## Limits\n\n"
+        "Intervals are over test images, not over training seeds. The encoder knows what its training images show and "
+        "no more; audit it on images of your own before relying on it.",
+        "## Settings\n\n" + _facts(config),
+        "## Environment\n\n" + _facts({k: v for k, v in environment.items() if k != "data"}),
+    ]
+    path = folder / "MODEL_CARD.md"
+    save(path, "\n\n".join(parts) + "\n")
+    return path
+
+
+def _summary(config: Mapping[str, Any], encoder: Mapping[str, Any]) -> str:
+    method = encoder.get("method") or config.get("method")
+    arch = encoder.get("arch") or config.get("model")
+    said = f"A {markdown(arch)} encoder" if arch else "An encoder"
+    said += f", pretrained with {markdown(method)}" if method else ""
+    cues = _flat(mapping(encoder.get("cues")))
+    if cues:
+        said += "; cue dials: " + ", ".join(f"{markdown(k)} {markdown(v)}" for k, v in cues)
+    return said + "."
+
+
+def _training(metrics: Sequence[Mapping[str, Any]]) -> str:
+    rows = [row for row in metrics if isinstance(row, Mapping)]
+    if not rows:
+        return "No metrics were recorded."
+    last: dict[str, float] = {}
+    for row in rows:
+        last.update({k: v for k, v in row.items() if finite(v)})
+    keys = ["step", "epoch", "train/loss", "lr", *_DIALS, *sorted(k for k in last if k.startswith("val/"))]
+    return markdown_table(["metric", "last value"], [[k, digits(float(last[k]))] for k in keys if k in last])
+
+
+def _data(environment: Mapping[str, Any]) -> str:
+    data = mapping(environment.get("data"))
+    if not data:
+        return "No data fingerprint was recorded."
+    skipped = [mapping(s) for s in sequence(data.get("skipped"))]
+    shown = _facts({**{k: v for k, v in data.items() if k != "skipped"}, "skipped": len(skipped)})
+    if not skipped:
+        return shown
+    rows = [[s.get("path", "?"), s.get("why", "")] for s in skipped[:20]]
+    return shown + "\n\n" + markdown_table(["skipped file", "why"], rows)
+
+
+def _scores(scores: Sequence[Score]) -> str:
+    if not scores:
+        return "Not audited yet: `cuewise audit` measures which cues it relies on."
+    rows = [[spoken(s.name), show(s.value, s.name), show_interval(s), f"{s.n:,}", s.protocol] for s in scores]
+    return markdown_table(["score", "value", "95 % interval", "n", "protocol"], rows)
+
+
+def _facts(values: Mapping[str, Any]) -> str:
+    flat = _flat(values)
+    return markdown_table(["setting", "value"], flat) if flat else "Nothing recorded."
+
+
+def _flat(values: Mapping[str, Any], prefix: str = "") -> list[tuple[str, str]]:
+    out: list[tuple[str, str]] = []
+    for key, value in values.items():
+        if isinstance(value, Mapping):
+            out += _flat(value, f"{prefix}{clean(key)}.")
+        elif isinstance(value, (list, tuple)):
+            out.append((prefix + clean(key), ", ".join(clean(v) for v in value[:20])))
+        elif value not in (None, ""):
+            out.append((prefix + clean(key), clean(value)))
+    return out

@@ -1,0 +1,74 @@
+"""Several audits against the first: differences with intervals, paired where both models decided on the same images."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from cuewise.report.paired import Paired, paired_scores
+from cuewise.report.reading import Audit, merged_names
+from cuewise.scores import Score
+
+
+@dataclass(frozen=True)
+class Difference:
+    """`other` minus `base` for the score `name`; `clear` says whether the 95 % interval leaves zero out (None: unknown)."""
+
+    name: str
+    base: str
+    other: str
+    value: float
+    low: float
+    high: float
+    how: str
+    p: float = math.nan
+
+    @property
+    def clear(self) -> bool | None:
+        """Whether zero lies outside the interval; None without an interval."""
+        if not (math.isfinite(self.low) and math.isfinite(self.high)):
+            return None
+        return self.low > 0 or self.high < 0
+
+
+def differences(audits: Sequence[Audit], rng: np.random.Generator) -> list[Difference]:
+    """Every later audit minus the first, for each score name that both have."""
+    out: list[Difference] = []
+    for other in audits[1:]:
+        out += _pair(audits[0], other, rng)
+    return out
+
+
+def _pair(base: Audit, other: Audit, rng: np.random.Generator) -> list[Difference]:
+    out: list[Difference] = []
+    paired = paired_scores(base.tables, other.tables, rng)
+    for name in merged_names([{s.name: s for s in a.scores} for a in (base, other)]):
+        a, b = base.score(name), other.score(name)
+        if a is None or b is None or not (math.isfinite(a.value) and math.isfinite(b.value)):
+            continue
+        if a.protocol != b.protocol:
+            out.append(
+                Difference(name, base.name, other.name, math.nan, math.nan, math.nan, "protocols differ")
+            )
+        elif name in paired and _agrees(paired[name], a, b):
+            d = paired[name]
+            out.append(Difference(name, base.name, other.name, b.value - a.value, d.low, d.high, d.how, d.p))
+        else:
+            out.append(unpaired(a, b, base.name, other.name))
+    return out
+
+
+def unpaired(a: Score, b: Score, base: str, other: str) -> Difference:
+    """b − a from two separate intervals (Newcombe's combination, sound also for intervals that are not symmetric)."""
+    d = b.value - a.value
+    low = d - math.hypot(b.value - b.low, a.high - a.value)
+    high = d + math.hypot(b.high - b.value, a.value - a.low)
+    return Difference(a.name, base, other, d, low, high, "from the two intervals")
+
+
+def _agrees(found: Paired, a: Score, b: Score) -> bool:
+    # A decisions table that does not give the score's own value belongs to another question.
+    return abs(found.base - a.value) < 2e-3 and abs(found.other - b.value) < 2e-3

@@ -1,0 +1,70 @@
+"""Training curves from metrics.jsonl rows: one small figure for each metric, all runs together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from cuewise.report.figures import Figure, read_series
+from cuewise.report.markup import clean
+from cuewise.report.numbers import finite, spoken
+from cuewise.report.reading import mapping
+
+POINTS = 300  # of one curve; longer runs are averaged over equal stretches
+_FIRST = ("train/loss", "val/knn", "dials/feature_std", "dials/effective_rank", "dials/negative_similarity")
+_LAST = ("lr", "train/images_per_s", "train/data_wait")
+_SKIP = {"step", "epoch", "time", "seconds"}
+_MEANING = {
+    "train/loss": "The training objective; only runs of the same objective compare.",
+    "dials/feature_std": "Spread of the features; near zero means collapse.",
+    "dials/effective_rank": "How many directions the features use; a fall means collapse.",
+    "dials/negative_similarity": "Cosine between an image and its texture or patch negatives; lower means they are told apart.",
+    "dials/alignment": "Mean squared distance between two views of one image; lower is closer.",
+    "dials/uniformity": "How evenly features cover the sphere; lower is more even.",
+    "train/data_wait": "Share of the time spent waiting for images.",
+}
+
+
+def curve_figures(
+    curves: Mapping[str, Sequence[Mapping[str, Any]]], places: Mapping[str, int]
+) -> list[Figure]:
+    """One line figure a metric; `places` gives each run its model's colour."""
+    keys: dict[str, None] = {}
+    for rows in curves.values():
+        for row in rows:
+            keys.update(dict.fromkeys(k for k, v in mapping(row).items() if k not in _SKIP and finite(v)))
+    out = []
+    for key in sorted(keys, key=_order):
+        series = [s for s in (_curve(run, rows, key, places) for run, rows in curves.items()) if s["y"]]
+        out.append({"title": spoken(_short(key)), "kind": "lines", "xlabel": "step", "ylabel": spoken(_short(key)),
+                    "series": series, "note": _MEANING.get(key, ""), "smooth": True})  # fmt: skip
+    return out
+
+
+def _short(key: str) -> str:
+    return clean(key).removeprefix("train/").removeprefix("dials/")
+
+
+def _order(key: str) -> tuple[int, str]:
+    if key in _FIRST:
+        return _FIRST.index(key), key
+    if key in _LAST:
+        return 100 + _LAST.index(key), key
+    return (20 if key.startswith("val/") else 30 if key.startswith("dials/") else 40), key
+
+
+def _curve(
+    run: str, rows: Sequence[Mapping[str, Any]], key: str, places: Mapping[str, int]
+) -> dict[str, Any]:
+    pairs = [
+        (row.get("step", i), row[key])
+        for i, row in enumerate(rows)
+        if isinstance(row, Mapping) and finite(row.get(key))
+    ]
+    points = sorted((float(x), float(y)) for x, y in pairs if finite(x))
+    if len(points) > POINTS:
+        width = len(points) / POINTS
+        stretches = [points[int(i * width) : int((i + 1) * width)] for i in range(POINTS)]
+        points = [(part[-1][0], sum(y for _, y in part) / len(part)) for part in stretches]
+    data = {"x": [x for x, _ in points], "y": [y for _, y in points]}
+    return read_series(data, "lines", model=clean(run), place=places.get(clean(run), len(places)))

@@ -1,0 +1,172 @@
+"""Figures as plots.js draws them: one figure for all models, with its numbers as a table behind it."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from cuewise.report.markup import Html, clean, el, join, plain
+from cuewise.report.numbers import digits, number, spoken
+from cuewise.report.reading import Audit, mapping, merged_names, sequence
+
+KINDS = ("bars", "lines", "histogram", "scatter")
+MOST_POINTS = 2000  # of one series; more cannot be told apart on a screen
+MOST_ROWS = 400  # of the table behind a figure
+
+Figure = dict[str, Any]
+
+
+def gather_figures(audits: Sequence[Audit]) -> list[Figure]:
+    """The audits' figures, those of one name (and kind) drawn together."""
+    out: list[Figure] = []
+    for name in merged_names([a.figures for a in audits]):
+        groups: dict[str, list[tuple[Audit, Mapping[str, Any]]]] = {}
+        for audit in audits:
+            if name in audit.figures:
+                figure = audit.figures[name]
+                groups.setdefault(clean(figure.get("kind") or "unknown"), []).append((audit, figure))
+        out += [_merge(name, kind, members) for kind, members in groups.items()]
+    return out
+
+
+def _merge(name: str, kind: str, members: list[tuple[Audit, Mapping[str, Any]]]) -> Figure:
+    first = members[0][1]
+    series: list[dict[str, Any]] = []
+    for audit, figure in members:
+        drawn = [mapping(s) for s in sequence(figure.get("series"))]
+        for position, one in enumerate(drawn):
+            label = clean(one.get("name") or "") if len(drawn) > 1 or not audit.name else ""
+            series.append(
+                read_series(one, kind, model=audit.name, place=audit.place, label=label, position=position)
+            )
+    return {
+        "title": clean(first.get("title") or spoken(name)),
+        "kind": kind,
+        "xlabel": clean(first.get("xlabel") or ""),
+        "ylabel": clean(first.get("ylabel") or ""),
+        "series": [s for s in series if s["y"]],
+        "note": clean(first.get("note") or ""),
+    }
+
+
+def read_series(
+    one: Mapping[str, Any], kind: str, *, model: str, place: int, label: str = "", position: int = 0
+) -> dict[str, Any]:
+    """One series with equal lengths: x as numbers or words, y/low/high as numbers or None; bins as edges in `x`, `x2`."""
+    y = [_number(v) for v in sequence(one.get("y"))]
+    x = [v if isinstance(v, str) else _number(v) for v in map(plain, sequence(one.get("x")))] or list(
+        range(len(y))
+    )
+    out: dict[str, Any] = {"model": model, "place": place, "label": label, "position": position}
+    if kind == "histogram" and y and all(isinstance(v, (int, float)) for v in x):
+        x, out["x2"] = _edges([float(v) for v in x if v is not None], len(y))
+    bounds = {key: [_number(v) for v in sequence(one.get(key))] for key in ("low", "high")}
+    size = min(len(x), len(y))
+    keep = _thin(size) if kind != "bars" else range(size)
+    out["x"], out["y"] = [x[i] for i in keep], [y[i] for i in keep]
+    if "x2" in out:
+        out["x2"] = [out["x2"][i] for i in keep]
+    for key, values in bounds.items():
+        if len(values) >= size > 0:
+            out[key] = [values[i] for i in keep]
+    return out
+
+
+def _number(value: object) -> float | None:
+    v = number(value)
+    return v if abs(v) < float("inf") else None  # NaN compares false, too
+
+
+def _edges(x: list[float], bins: int) -> tuple[list[Any], list[Any]]:
+    """Left and right edges from either edges (bins + 1) or centres (bins)."""
+    if len(x) == bins + 1:
+        return x[:-1], x[1:]
+    if len(x) < 2:
+        return [v - 0.5 for v in x], [v + 0.5 for v in x]
+    gaps = [b - a for a, b in itertools.pairwise(x)]
+    halves = [gaps[0], *gaps, gaps[-1]]
+    return [v - halves[i] / 2 for i, v in enumerate(x)], [v + halves[i + 1] / 2 for i, v in enumerate(x)]
+
+
+def _thin(size: int) -> Sequence[int]:
+    """Positions of at most MOST_POINTS evenly spaced points, the last one included."""
+    if size <= MOST_POINTS:
+        return range(size)
+    return sorted({round(i * (size - 1) / (MOST_POINTS - 1)) for i in range(MOST_POINTS)})
+
+
+def series_name(series: Mapping[str, Any]) -> str:
+    """What a legend calls a series: the model, and which of its series when it has several."""
+    return " · ".join(part for part in (series["model"], series["label"]) if part) or "value"
+
+
+def figure_html(figure: Figure, number_: int) -> Html:
+    """The place where plots.js draws figure `number_`, with its table; readable without JavaScript."""
+    ident = f"figure-{number_}"
+    title = el("h3", figure["title"], id=f"{ident}-title")
+    if figure["kind"] not in KINDS:
+        body: Html = _placeholder(
+            f"A figure of the kind “{figure['kind']}” is not known here; its numbers are below."
+        )
+    elif not any(v is not None for s in figure["series"] for v in s["y"]):
+        body = _placeholder("Nothing was measured for this figure.")
+    else:
+        body = join(
+            el("div", class_="legend", role="group", aria_label="Show or hide series"),
+            el("div", class_="plot", data_figure=number_),
+            el(
+                "noscript",
+                el("p", "The plot needs JavaScript; its numbers are in the table.", class_="quiet"),
+            ),
+        )
+    note = el("p", figure["note"], class_="quiet") if figure.get("note") else None
+    return el(
+        "figure",
+        title,
+        body,
+        note,
+        figure_table(figure),
+        class_="panel",
+        id=ident,
+        aria_labelledby=f"{ident}-title",
+    )
+
+
+def _placeholder(sentence: str) -> Html:
+    return el("p", sentence, class_="placeholder")
+
+
+def figure_table(figure: Figure) -> Html:
+    """All numbers of a figure in a closed <details>."""
+    rows: list[Html] = []
+    total = sum(len(s["y"]) for s in figure["series"])
+    interval = any("low" in s and "high" in s for s in figure["series"])
+    for series in figure["series"]:
+        for i, (x, y) in enumerate(zip(series["x"], series["y"])):
+            if len(rows) == MOST_ROWS:
+                break
+            at = f"{_cell(x)} to {_cell(series['x2'][i])}" if "x2" in series else _cell(x)
+            cells = [
+                el("th", series_name(series), scope="row"),
+                el("td", at),
+                el("td", _cell(y), class_="number"),
+            ]
+            if interval:
+                low, high = (_cell((series.get(k) or {i: None})[i]) for k in ("low", "high"))
+                cells.append(el("td", f"{low} to {high}", class_="number"))
+            rows.append(el("tr", *cells))
+    heads = ["series", figure["xlabel"] or "x", figure["ylabel"] or "y"] + (
+        ["95 % interval"] if interval else []
+    )
+    head = el("thead", el("tr", *[el("th", h, scope="col") for h in heads]))
+    more = el("p", f"The first {MOST_ROWS} of {total:,} rows; all are in audit.json.", class_="quiet")
+    table = el("div", el("table", head, el("tbody", rows)), class_="scroll", tabindex="0", role="region",
+               aria_label=f"Numbers of {figure['title']}")  # fmt: skip
+    return el("details", el("summary", "Numbers"), table, more if total > MOST_ROWS else None)
+
+
+def _cell(value: object) -> str:
+    if value is None:
+        return "—"
+    return value if isinstance(value, str) else digits(float(value))  # type: ignore[arg-type]

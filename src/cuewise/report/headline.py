@@ -1,0 +1,181 @@
+"""One sentence from the measured numbers: what a model relies on, or what a dial changed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from cuewise.report.compare import Difference
+from cuewise.report.markup import clean
+from cuewise.report.numbers import finite, is_share, show, show_change, show_interval, spoken
+from cuewise.report.reading import Audit, mapping
+from cuewise.scores import Score
+
+_BIAS = ("shape_bias", "shape_bias/shape_bias", "shape_bias/value")
+_ACCURACIES = ("linear", "knn", "clean", "accuracy")
+
+
+def headline(audits: Sequence[Audit], found: Sequence[Difference]) -> str:
+    """The sentence for one model, for two, or for several; `found` are the differences from the first."""
+    if not audits:
+        return "Nothing was audited."
+    if len(audits) == 1:
+        return one_model(audits[0])
+    if len(audits) == 2:
+        return two_models(audits[0], audits[1], [d for d in found if d.other == audits[1].name])
+    return several_models(audits)
+
+
+def bias_of(audit: Audit) -> Score | None:
+    """The audit's shape bias, if it was measured: by its plain names, else the first score that ends in it."""
+    named = [audit.score(name) for name in _BIAS]
+    named += [s for s in audit.scores if s.name.split("/")[-1] == "shape_bias"]
+    return next((s for s in named if s is not None and math.isfinite(s.value)), None)
+
+
+def one_model(audit: Audit) -> str:
+    """What one model relies on."""
+    bias = bias_of(audit)
+    if bias is None:
+        return _without_bias(audit)
+    share = f"follows shape in {show(bias.value, 'shape_bias')} of its decisions"
+    certainty = f"95 % interval {show_interval(bias)}, n = {bias.n:,}"
+    if not (math.isfinite(bias.low) and math.isfinite(bias.high)):
+        return (
+            f"Where shape and texture disagree, {audit.name} {share}; how certain that is was not measured."
+        )
+    if bias.low > 0.5:
+        verdict = "relies on shape more than on texture"
+    elif bias.high < 0.5:
+        verdict = "relies on texture more than on shape"
+    else:
+        verdict = "shows no clear preference between shape and texture"
+    return f"{audit.name} {verdict}: where the two disagree it {share} ({certainty})."
+
+
+def _without_bias(audit: Audit) -> str:
+    shares = [s for s in audit.scores if is_share(s.name) and math.isfinite(s.value)]
+    if not shares:
+        return f"No score of {audit.name} tells which cues it relies on."
+    best, worst = max(shares, key=lambda s: s.value), min(shares, key=lambda s: s.value)
+    if best is worst:
+        only = f"{_lower(best.name)} is {show(best.value, best.name)} ({show_interval(best)})"
+        return f"{audit.name}: {only}; shape bias was not measured."
+    return (
+        f"Of the {len(shares)} shares measured for {audit.name}, {_lower(best.name)} is the highest at "
+        f"{show(best.value, best.name)} and {_lower(worst.name)} the lowest at {show(worst.value, worst.name)}; "
+        "shape bias was not measured."
+    )
+
+
+def two_models(base: Audit, other: Audit, found: Sequence[Difference]) -> str:
+    """Which dial moved which number by how much; the main number first, then its price or gain in accuracy."""
+    usable = [d for d in found if math.isfinite(d.value)]
+    if not usable:
+        return (
+            f"{base.name} and {other.name} share no score of the same protocol, so nothing can be compared."
+        )
+    main = _main(usable, base)
+    clause = _clause(main, base, other)
+    rest = [d for d in usable if d is not main and is_share(d.name) and d.clear is not None]
+    second = next((d for word in _ACCURACIES for d in rest if word in d.name.split("/")[0]), None)
+    end = f"; {_short_clause(second)}." if second is not None else "."
+    return f"{_opening(base, other)}, {clause}{end}"
+
+
+def _main(usable: Sequence[Difference], base: Audit) -> Difference:
+    bias = bias_of(base)
+    named = next((d for d in usable if bias is not None and d.name == bias.name), None)
+    if named is not None:
+        return named
+    clear = [d for d in usable if d.clear and is_share(d.name)]
+    return max(clear, key=lambda d: abs(d.value)) if clear else usable[0]
+
+
+def _opening(base: Audit, other: Audit) -> str:
+    changed = changed_dials(base.model, other.model)
+    if not changed or len(changed) > 3:
+        return f"{other.name} against {base.name}"
+    dials = " and ".join(f"{key} {_setting(new)}" for key, _, new in changed)
+    before = " and ".join(_setting(old) for _, old, _ in changed)
+    return f"With {dials} instead of {before} ({other.name} against {base.name})"
+
+
+def changed_dials(base: Mapping[str, Any], other: Mapping[str, Any]) -> list[tuple[str, Any, Any]]:
+    """(dial, setting of base, setting of other) for method, architecture, size and every cue dial that differs."""
+    a, b = _dials(base), _dials(other)
+    return [(key, a.get(key), b.get(key)) for key in dict.fromkeys([*a, *b]) if a.get(key) != b.get(key)]
+
+
+def _dials(model: Mapping[str, Any]) -> dict[str, Any]:
+    out: dict[str, Any] = {
+        key: model[key] for key in ("method", "arch", "size") if model.get(key) is not None
+    }
+    stack: list[tuple[str, Any]] = [(clean(k), v) for k, v in mapping(model.get("cues")).items()]
+    for key, value in stack:
+        if isinstance(value, Mapping):
+            stack += [(f"{key}.{clean(k)}", v) for k, v in value.items()]
+        elif value not in (None, "", [], ()):
+            out[key] = list(value) if isinstance(value, (list, tuple)) else value
+    return out
+
+
+def _setting(value: Any) -> str:
+    if value is None:
+        return "none"
+    if isinstance(value, list):
+        return ", ".join(_setting(v) for v in value)
+    if isinstance(value, float) and finite(value):
+        return f"{value:g}"
+    return {True: "on", False: "off"}[value] if isinstance(value, bool) else clean(value)
+
+
+def _clause(d: Difference, base: Audit, other: Audit) -> str:
+    a, b = base.score(d.name), other.score(d.name)
+    assert a is not None
+    assert b is not None  # a difference exists only where both do
+    values = f"{show(a.value, d.name)} to {show(b.value, d.name)}"
+    if d.clear is None:
+        return f"{_lower(d.name)} went from {values}, with no interval to judge that by"
+    if not d.clear:
+        return f"{_lower(d.name)} shows no clear difference ({values}; {_change(d)})"
+    return f"{_lower(d.name)} {'rose' if d.value > 0 else 'fell'} from {values} ({_change(d)})"
+
+
+def _short_clause(d: Difference) -> str:
+    if not d.clear:
+        return f"{_lower(d.name)} shows no clear difference ({_change(d)})"
+    return f"{_lower(d.name)} {'rose' if d.value > 0 else 'fell'} by {show_change(abs(d.value), d.name)[1:]} ({_range(d)})"
+
+
+def _change(d: Difference) -> str:
+    return f"{show_change(d.value, d.name)}, {_range(d)}"
+
+
+def _range(d: Difference) -> str:
+    return (
+        f"95 % interval {show_change(d.low, d.name, unit=False)} to {show_change(d.high, d.name, unit=False)}"
+    )
+
+
+def several_models(audits: Sequence[Audit]) -> str:
+    """The two ends of shape bias among several models, and whether their intervals overlap."""
+    ranked = sorted(
+        ((bias_of(a), a) for a in audits), key=lambda pair: pair[0].value if pair[0] else math.nan
+    )
+    known = sorted(((s, a) for s, a in ranked if s is not None), key=lambda pair: pair[0].value)
+    if len(known) < 2 or len({s.protocol for s, _ in known}) > 1:
+        return f"{len(audits)} models side by side; shape bias was not measured for them with one protocol."
+    (low, lowest), (high, highest) = known[0], known[-1]
+    ends = f"from {show(low.value, 'shape_bias')} ({lowest.name}) to {show(high.value, 'shape_bias')} ({highest.name})"
+    if not (math.isfinite(low.high) and math.isfinite(high.low)):
+        return f"Among {len(known)} models, shape bias goes {ends}, with no intervals to judge that by."
+    if low.high < high.low:
+        return f"Among {len(known)} models, shape bias goes {ends}; the 95 % intervals of these two do not overlap."
+    return f"Among {len(known)} models, shape bias shows no clear difference: it goes {ends}, with overlapping 95 % intervals."
+
+
+def _lower(name: str) -> str:
+    said = spoken(name)
+    return said[0].lower() + said[1:] if said[1:2].islower() else said

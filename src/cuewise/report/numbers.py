@@ -1,0 +1,114 @@
+"""How numbers and score names are said: shares in per cent, everything else in its own unit."""
+
+from __future__ import annotations
+
+import math
+import re
+
+from cuewise.scores import Score
+
+NOTHING = "—"
+# Words that make a score a share of something, in 0..1; any other score keeps its own unit.
+_SHARE = re.compile(
+    r"(accuracy|acc|bias|share|top-?\d|rate|knn|linear|fewshot|consistency|map)$|^(knn|linear|fewshot)\b"
+)
+_SPOKEN = {
+    "knn": "k-NN",
+    "top1": "top-1",
+    "top5": "top-5",
+    "map": "mAP",
+    "mce": "mCE",
+    "ece": "calibration error",
+    "std": "deviation",
+    "val": "validation",
+    "lr": "learning rate",
+}
+_WORD = re.compile(r"^[a-z]+\d?$")
+
+
+def is_share(name: str) -> bool:
+    """Whether a score of this name is a share in 0..1 (an accuracy, a bias), to be said in per cent."""
+    tail = name.lower().split("/")[-1].replace("-", "_").split("_")
+    return bool(_SHARE.search(tail[-1]) or _SHARE.search(tail[0]))
+
+
+def finite(value: object) -> bool:
+    """Whether `value` is a number that can be drawn."""
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def number(value: object) -> float:
+    """`value` as float; anything that is not a number is NaN."""
+    try:
+        return float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError, OverflowError):
+        return math.nan
+
+
+def digits(value: float) -> str:
+    """Three significant digits, without an exponent where that reads well."""
+    if not math.isfinite(value):
+        return NOTHING
+    if value == 0:
+        return "0"
+    size = abs(value)
+    if size >= 1000:
+        return f"{value:,.0f}" if size < 1e7 else f"{value:.3g}"
+    if size < 1e-3:
+        return f"{value:.2g}"
+    return f"{value:.{max(0, 2 - math.floor(math.log10(size)))}f}"
+
+
+def show(value: float, name: str = "", *, unit: bool = True) -> str:
+    """`value` of the score `name` as a person says it: `31.4 %` or `0.314`."""
+    if not math.isfinite(value):
+        return NOTHING
+    if is_share(name):
+        return f"{100 * value:.1f}" + ("\u00a0%" if unit else "")
+    return digits(value)
+
+
+def show_interval(score: Score) -> str:
+    """The 95 % interval, `27.1–35.9 %`; a dash when there is none."""
+    if not (math.isfinite(score.low) and math.isfinite(score.high)):
+        return NOTHING
+    dash = "–" if score.low >= 0 else " to "
+    return show(score.low, score.name, unit=False) + dash + show(score.high, score.name)
+
+
+def show_change(value: float, name: str, *, unit: bool = True) -> str:
+    """A signed difference: `+31.0 points` for shares (percentage points), `+0.120` otherwise."""
+    if not math.isfinite(value):
+        return NOTHING
+    sign = "−" if value < 0 else "+"
+    if is_share(name):
+        return f"{sign}{abs(100 * value):.1f}" + (" points" if unit else "")
+    return sign + digits(abs(value))
+
+
+def spoken(name: str) -> str:
+    """A score or metric name in words: `shape_bias` is `Shape bias`; a name that is not plain words stays as it is."""
+    parts = []
+    for part in name.split("/"):
+        words = part.split("_")
+        plain = all(_WORD.match(w) for w in words)
+        parts.append(" ".join(_SPOKEN.get(w, w) for w in words) if plain else part)
+    if len(parts) == 2 and parts[1].startswith(parts[0]):
+        parts = parts[1:]
+    out = " · ".join(p for p in parts if p) or "unnamed"
+    return out[0].upper() + out[1:] if out[:4] != "k-NN" and out[:3] not in {"mAP", "mCE"} else out
+
+
+def score_range(scores: list[Score]) -> tuple[float, float]:
+    """The axis on which these scores of one name are drawn: 0..1 for shares, −1..1 for similarities, else what is needed."""
+    values = [v for s in scores for v in (s.value, s.low, s.high) if math.isfinite(v)]
+    if not values:
+        return 0.0, 1.0
+    low, high = min(values), max(values)
+    if is_share(scores[0].name) and low >= 0 and high <= 1:
+        return 0.0, 1.0
+    if "similarity" in scores[0].name and low >= -1 and high <= 1:
+        return (0.0, 1.0) if low >= 0 else (-1.0, 1.0)
+    low, high = min(0.0, low), max(0.0, high)
+    room = 0.1 * (high - low or 1.0)
+    return (low - room if low < 0 else 0.0), (high + room if high > 0 else 0.0)

@@ -1,0 +1,166 @@
+"""The report: one HTML file that needs nothing else, with report.md and scores.csv of the same numbers beside it."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Mapping, Sequence
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from cuewise.report.closing import commands_section, data_section, environment_section, models_section
+from cuewise.report.compare import Difference, differences
+from cuewise.report.curves import curve_figures
+from cuewise.report.figures import Figure, figure_html, gather_figures
+from cuewise.report.galleries import galleries_html, gather_items, sources, views_section
+from cuewise.report.headline import headline
+from cuewise.report.markup import Html, clean, el, embed_json, join, name_of
+from cuewise.report.pictures import Embedded, Picture, embed_all
+from cuewise.report.plain import report_markdown, save, scores_csv
+from cuewise.report.reading import Audit, read_audits
+from cuewise.report.score_cards import cards_section, differences_section
+from cuewise.report.tables import scores_table, tables_html
+
+Section = tuple[str, str, Html]  # id, heading, body
+
+
+def write_report(
+    documents: Sequence[Mapping[str, Any]],
+    folder: Path,
+    *,
+    title: str | None = None,
+    curves: Mapping[str, Sequence[Mapping[str, Any]]] | None = None,
+    pictures: Mapping[str, Picture] | None = None,
+    roots: Sequence[Path] | None = None,
+) -> Path:
+    """Write report.html, report.md and scores.csv into `folder`; returns the path of report.html.
+
+    documents: audit documents (audit.json), the first is what the others are compared with.
+    curves: model name → rows of its metrics.jsonl. pictures: heading → path, encoded bytes or uint8 array (views.png).
+    roots: for each document the folder in which its gallery images lie; `folder` unless told.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    audits = read_audits(documents, roots if roots is not None else [folder] * len(documents))
+    found = differences(audits, np.random.default_rng(0))
+    title = clean(title or _title(audits))
+    said = headline(audits, found)
+    items, views = gather_items(audits), dict(pictures or {})
+    embedded = embed_all(sources(items, views, folder))
+    shown = dict(zip(map(clean, views), embedded))
+    places = {a.name: a.place for a in audits}
+    trained, measured = curve_figures(curves or {}, places), gather_figures(audits)
+    sections = _sections(
+        audits, found, trained, measured, shown, galleries_html(audits, items, embedded[len(views) :])
+    )
+    page = _page(title, said, audits, sections, [*trained, *measured])
+    save(folder / "report.md", report_markdown(title, said, audits, found))
+    save(folder / "scores.csv", scores_csv(audits))
+    save(folder / "report.html", page)
+    return folder / "report.html"
+
+
+def _title(audits: Sequence[Audit]) -> str:
+    if len(audits) == 1:
+        return f"What {audits[0].name} relies on"
+    return (
+        f"{audits[0].name} and {audits[1].name} compared"
+        if len(audits) == 2
+        else f"{len(audits)} models compared"
+    )
+
+
+def _sections(
+    audits: Sequence[Audit],
+    found: Sequence[Difference],
+    trained: Sequence[Figure],
+    measured: Sequence[Figure],
+    views: Mapping[str, Embedded | None],
+    galleries: Sequence[Html],
+) -> list[Section]:
+    """Every part of the page that has something to show, in reading order."""
+    figures = [figure_html(f, i) for i, f in enumerate([*trained, *measured])]
+    tables = tables_html(audits)
+    parts: list[tuple[bool, Section]] = [
+        (True, ("scores", "Scores", cards_section(audits))),
+        (bool(found), ("differences", "Differences", differences_section(found))),
+        (bool(measured), ("figures", "Figures", el("div", figures[len(trained) :], class_="plots"))),
+        (bool(galleries), ("examples", "Examples", join(list(galleries)))),
+        (bool(trained), ("training", "Training", el("div", figures[: len(trained)], class_="plots small"))),
+        (bool(views), ("views", "What the encoder saw", views_section(views))),
+        (bool(tables), ("tables", "Tables", join(tables))),
+        (True, ("all-scores", "All scores", scores_table(audits))),
+        (bool(audits), ("models", "Models", models_section(audits))),
+        (bool(audits), ("data", "Data", data_section(audits))),
+        (bool(audits), ("environment", "Environment", environment_section(audits))),
+        (True, ("commands", "Commands", commands_section(audits))),
+    ]
+    return [section for wanted, section in parts if wanted]
+
+
+def _page(
+    title: str, said: str, audits: Sequence[Audit], sections: Sequence[Section], figures: Sequence[Figure]
+) -> Html:
+    style, script = _packaged("style.css"), _packaged("plots.js")
+    # The hashes let only these two blocks run: markup that slipped through would still be dead.
+    policy = (
+        f"default-src 'none'; img-src data:; style-src '{_hash(style)}'; script-src '{_hash(script)}'; "
+        "base-uri 'none'; form-action 'none'"
+    )
+    head = el(
+        "head",
+        el("meta", charset="utf-8"),
+        el("meta", http_equiv="Content-Security-Policy", content=policy),
+        el("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        el("meta", name="color-scheme", content="light dark"),
+        el("meta", name="referrer", content="no-referrer"),
+        el("title", title),
+        el("style", style),
+    )
+    links = [el("a", heading, href=f"#{ident}") for ident, heading, _ in sections]
+    blocks = [
+        el("section", el("h2", heading, id=ident), body, class_="part", aria_labelledby=ident)
+        for ident, heading, body in sections
+    ]
+    body = el(
+        "body",
+        el("a", "Skip to the scores", href="#scores", class_="skip"),
+        el(
+            "header",
+            el("p", "cuewise report", class_="eyebrow"),
+            el("h1", title),
+            el("p", said, class_="lead"),
+            _models(audits),
+        ),
+        el("nav", links, aria_label="Parts of this page"),
+        el("main", blocks),
+        el(
+            "footer",
+            el("p", "Made by cuewise. This file holds everything it shows and asks nothing of the network."),
+        ),
+        el("script", embed_json({"figures": figures}), type="application/json", id="report-data"),
+        el("script", script),
+    )
+    return Html("<!doctype html>\n") + el("html", head, body, lang="en") + "\n"  # type: ignore[return-value]
+
+
+def _models(audits: Sequence[Audit]) -> Html | None:
+    """Buttons that show or hide a model in every plot; plots.js brings them to life."""
+    if len(audits) < 2:
+        return None
+    chips = [
+        el("button", el("span", class_="dot"), name_of(a.name), type="button", aria_pressed="true",
+           class_=f"chip m{a.place % 8}", data_model=a.name)
+        for a in audits
+    ]  # fmt: skip
+    return el("div", chips, class_="chips", role="group", aria_label="Models shown in all plots")
+
+
+def _packaged(name: str) -> Html:
+    return Html(resources.files("cuewise.report").joinpath(name).read_text(encoding="utf-8"))
+
+
+def _hash(block: str) -> str:
+    return "sha256-" + base64.b64encode(hashlib.sha256(block.encode()).digest()).decode()

@@ -1,0 +1,110 @@
+"""The same numbers for other programs: report.md for people in a terminal, scores.csv for spreadsheets."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+import os
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from cuewise.report.compare import Difference
+from cuewise.report.markup import clean
+from cuewise.report.numbers import show, show_change, show_interval, spoken
+from cuewise.report.reading import Audit
+from cuewise.report.score_cards import how, verdict
+
+# A spreadsheet runs a cell that begins so as a formula; a leading apostrophe makes it text.
+_FORMULA = re.compile(r"^\s*[=+\-@\t\r|%]")
+_MARKDOWN = re.compile(r"([\\`*_{}\[\]()#!|~])")
+
+
+def csv_cell(value: object) -> str:
+    """Text for a CSV cell that no spreadsheet takes for a formula."""
+    said = re.sub(r"[\r\n]+", " ", clean(value))
+    return "'" + said if _FORMULA.match(said) else said
+
+
+def scores_csv(audits: Sequence[Audit]) -> str:
+    """One line a score: model, name, value, low, high, n, protocol; a number that was not measured is empty."""
+    out = io.StringIO()
+    writer = csv.writer(out, quoting=csv.QUOTE_NONNUMERIC, lineterminator="\n")
+    writer.writerow(["model", "name", "value", "low", "high", "n", "protocol"])
+    for audit in audits:
+        for s in audit.scores:
+            numbers = [v if math.isfinite(v) else None for v in (s.value, s.low, s.high)]
+            writer.writerow([csv_cell(audit.name), csv_cell(s.name), *numbers, s.n, csv_cell(s.protocol)])
+    return out.getvalue()
+
+
+def markdown(value: object) -> str:
+    """Text from outside as Markdown text: no markup of either kind, on one line."""
+    said = re.sub(r"\s+", " ", clean(value)).strip()
+    said = said.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return _MARKDOWN.sub(r"\\\1", said)
+
+
+def markdown_table(heads: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
+    """A pipe table; cells are escaped."""
+    lines = ["| " + " | ".join(markdown(h) for h in heads) + " |", "|" + " --- |" * len(heads)]
+    lines += ["| " + " | ".join(markdown(c) for c in row) + " |" for row in rows]
+    return "\n".join(lines)
+
+
+def code_block(command: str) -> str:
+    """A command in a fence longer than any run of backticks in it."""
+    longest = max((len(run) for run in re.findall(r"`+", command)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return f"{fence}sh\n{clean(command)}\n{fence}"
+
+
+def score_rows(audit: Audit) -> list[list[str]]:
+    """Rows of the score table of one model."""
+    return [
+        [spoken(s.name), show(s.value, s.name), show_interval(s), f"{s.n:,}", s.protocol]
+        for s in audit.scores
+    ]
+
+
+def report_markdown(title: str, said: str, audits: Sequence[Audit], found: Sequence[Difference]) -> str:
+    """The page's numbers as Markdown."""
+    parts = [f"# {markdown(title)}", markdown(said)]
+    for audit in audits:
+        parts.append(f"## {markdown(audit.name)}")
+        heads = ["score", "value", "95 % interval", "n", "protocol"]
+        parts.append(markdown_table(heads, score_rows(audit)) if audit.scores else "No scores.")
+    if found:
+        parts.append("## Differences")
+        rows = [
+            [
+                spoken(d.name),
+                f"{d.other} − {d.base}",
+                show_change(d.value, d.name),
+                _span(d),
+                verdict(d),
+                how(d),
+            ]
+            for d in found
+        ]
+        parts.append(
+            markdown_table(["score", "models", "difference", "95 % interval", "verdict", "how"], rows)
+        )
+    commands = list(dict.fromkeys(a.command for a in audits if a.command))
+    if commands:
+        parts += ["## Commands", *[code_block(c) for c in commands]]
+    return "\n\n".join(parts) + "\n"
+
+
+def _span(d: Difference) -> str:
+    if not (math.isfinite(d.low) and math.isfinite(d.high)):
+        return "—"
+    return f"{show_change(d.low, d.name, unit=False)} to {show_change(d.high, d.name, unit=False)}"
+
+
+def save(path: Path, content: str) -> None:
+    """Write whole or not at all, so that a reader never opens half a file."""
+    part = path.with_name(path.name + ".part")
+    part.write_text(content, encoding="utf-8", newline="\n")
+    os.replace(part, path)

@@ -1,0 +1,102 @@
+"""Audit documents read leniently: whatever is missing or misshapen becomes empty, so that the page is always written."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from cuewise.report.markup import clean
+from cuewise.report.numbers import number
+from cuewise.scores import Score
+
+
+@dataclass(frozen=True)
+class Audit:
+    """One model's audit document; `place` is its position and so its colour, `root` the folder of its pictures."""
+
+    name: str
+    place: int
+    root: Path
+    version: str
+    model: Mapping[str, Any]
+    scores: tuple[Score, ...]
+    tables: Mapping[str, Mapping[str, Any]]
+    figures: Mapping[str, Mapping[str, Any]]
+    galleries: Mapping[str, Mapping[str, Any]]
+    data: Mapping[str, Any]
+    environment: Mapping[str, Any]
+    command: str
+
+    def score(self, name: str) -> Score | None:
+        """The first score of that name."""
+        return next((s for s in self.scores if s.name == name), None)
+
+
+def read_audits(documents: Sequence[Mapping[str, Any]], roots: Sequence[Path]) -> list[Audit]:
+    """Documents as `Audit`s; equal model names get a number, since the name is how a reader tells them apart."""
+    audits: list[Audit] = []
+    for place, (document, root) in enumerate(zip(documents, roots, strict=True)):
+        model = mapping(mapping(document).get("model"))
+        base = clean(model.get("name") or f"model {place + 1}").strip() or f"model {place + 1}"
+        taken = {a.name for a in audits}
+        name, copy = base, 2
+        while name in taken:
+            name, copy = f"{base} ({copy})", copy + 1
+        audits.append(_read(mapping(document), name, place, root, model))
+    return audits
+
+
+def _read(document: Mapping[str, Any], name: str, place: int, root: Path, model: Mapping[str, Any]) -> Audit:
+    return Audit(
+        name=name,
+        place=place,
+        root=root,
+        version=clean(document.get("cuewise") or ""),
+        model=model,
+        scores=tuple(read_score(s) for s in sequence(document.get("scores"))),
+        tables=_named(document.get("tables")),
+        figures=_named(document.get("figures")),
+        galleries=_named(document.get("galleries")),
+        data=mapping(document.get("data")),
+        environment=mapping(document.get("environment")),
+        command=clean(document.get("command") or ""),
+    )
+
+
+def read_score(value: object) -> Score:
+    """A Score or its dictionary; None becomes NaN again."""
+    if isinstance(value, Score):
+        return value
+    d = mapping(value)
+    n = number(d.get("n"))
+    return Score(
+        name=clean(d.get("name") or "unnamed"),
+        value=number(d.get("value")),
+        low=number(d.get("low")),
+        high=number(d.get("high")),
+        n=int(n) if n == n and abs(n) < 1e15 else 0,
+        protocol=clean(d.get("protocol") or ""),
+    )
+
+
+def mapping(value: object) -> Mapping[str, Any]:
+    """`value` if it is a mapping, else an empty one."""
+    return value if isinstance(value, Mapping) else {}
+
+
+def sequence(value: object) -> list[Any]:
+    """`value` as a list; strings and everything that has no order are empty."""
+    if hasattr(value, "tolist"):
+        value = value.tolist()
+    return list(value) if isinstance(value, (list, tuple)) else []
+
+
+def _named(value: object) -> dict[str, Mapping[str, Any]]:
+    return {clean(k): v for k, v in mapping(value).items() if isinstance(v, Mapping)}
+
+
+def merged_names(parts: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Keys of several mappings in the order in which they are first seen."""
+    return list(dict.fromkeys(key for part in parts for key in part))

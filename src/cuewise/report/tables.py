@@ -1,0 +1,127 @@
+"""Tables: the scores of all models side by side, and every table that the audits bring."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from cuewise.report.markup import Html, clean, el, join, name_of
+from cuewise.report.numbers import NOTHING, digits, show, show_interval, spoken
+from cuewise.report.reading import Audit, mapping, merged_names, sequence
+
+MOST_ROWS = 200  # of one table on the page; audit.json has all
+OPEN_ROWS = 20  # tables up to this length stand open
+
+
+def scores_table(audits: Sequence[Audit]) -> Html:
+    """Every score of every model, with its interval, count and protocol."""
+    names = merged_names([{s.name: s for s in a.scores} for a in audits])
+    if not names:
+        return el("p", "This audit holds no scores.", class_="placeholder")
+    heads = ["score", *[name_of(a.name) for a in audits], "protocol"]
+    rows = []
+    for name in names:
+        found = [a.score(name) for a in audits]
+        cells = [_score_cell(s, name) for s in found]
+        protocols = dict.fromkeys(s.protocol for s in found if s is not None)
+        rows.append(
+            el(
+                "tr",
+                el("th", spoken(name), scope="row"),
+                cells,
+                el("td", " | ".join(protocols), class_="quiet"),
+            )
+        )
+    return frame("All scores", heads, rows)
+
+
+def _score_cell(score: Any, name: str) -> Html:
+    if score is None:
+        return el("td", NOTHING, class_="number")
+    detail = f"{show_interval(score)}, n = {score.n:,}"
+    return el(
+        "td",
+        el("strong", show(score.value, name)),
+        el("br"),
+        el("span", detail, class_="quiet"),
+        class_="number",
+    )
+
+
+def frame(label: str, heads: Sequence[object], rows: Sequence[Html]) -> Html:
+    """A table that scrolls inside its own box, so that the page never does."""
+    head = el("thead", el("tr", *[el("th", h, scope="col") for h in heads]))
+    table = el("table", head, el("tbody", rows))
+    return el("div", table, class_="scroll", tabindex="0", role="region", aria_label=label)
+
+
+def tables_html(audits: Sequence[Audit]) -> list[Html]:
+    """The audits' own tables; several models' tables of one name stand under one heading."""
+    out = []
+    for name in merged_names([a.tables for a in audits]):
+        owners = [a for a in audits if name in a.tables]
+        title = clean(owners[0].tables[name].get("title") or spoken(name))
+        blocks = [_table(title, a.tables[name], a.name if len(audits) > 1 else "") for a in owners]
+        out.append(el("section", el("h3", title), blocks, class_="panel"))
+    return out
+
+
+def _table(title: str, table: Mapping[str, Any], owner: str) -> Html:
+    columns = [clean(c) for c in sequence(table.get("columns"))]
+    rows = [sequence(r) for r in sequence(table.get("rows"))]
+    label = f"{title}, {owner}" if owner else title
+    if not rows or not columns:
+        who = join(name_of(owner), ": ") if owner else None
+        return el("p", who, "this table is empty.", class_="placeholder")
+    body = [el("tr", *[_cell(v) for v in _fit(row, len(columns))]) for row in rows[:MOST_ROWS]]
+    more = (
+        f"The first {MOST_ROWS} of {len(rows):,} rows; all are in audit.json."
+        if len(rows) > MOST_ROWS
+        else ""
+    )
+    said = f"{len(rows):,} {'row' if len(rows) == 1 else 'rows'}"
+    summary = el("summary", name_of(owner) if owner else None, f" · {said}" if owner else said)
+    shown = frame(label, columns, body)
+    return el(
+        "details",
+        summary,
+        shown,
+        el("p", more, class_="quiet") if more else None,
+        open=len(rows) <= OPEN_ROWS,
+    )
+
+
+def _fit(row: list[Any], width: int) -> list[Any]:
+    return (row + [None] * width)[:width]
+
+
+def _cell(value: object) -> Html:
+    if hasattr(value, "item"):
+        value = value.item()
+    if value is None:
+        return el("td", NOTHING)
+    if isinstance(value, bool):
+        return el("td", "yes" if value else "no")
+    if isinstance(value, float):
+        return el("td", digits(value), class_="number")
+    if isinstance(value, int):
+        return el("td", f"{value:,}", class_="number")
+    return el("td", name_of(value))
+
+
+def facts(values: Mapping[str, Any]) -> Html:
+    """Nested settings as one flat list of names and values."""
+    flat: list[tuple[str, str]] = []
+    stack: list[tuple[str, Any]] = [(clean(k), v) for k, v in reversed(list(values.items()))]
+    while stack:
+        key, value = stack.pop()
+        if isinstance(value, Mapping) and value:
+            stack += [(f"{key}.{clean(k)}", v) for k, v in reversed(list(mapping(value).items()))]
+        elif isinstance(value, (list, tuple)):
+            short = ", ".join(clean(v) for v in value[:20])
+            flat.append((key, short + (f" … ({len(value):,} in all)" if len(value) > 20 else "")))
+        elif value not in (None, "") and not isinstance(value, Mapping):
+            flat.append((key, clean(value)))
+    if not flat:
+        return el("p", "Nothing recorded.", class_="placeholder")
+    return el("dl", [join(el("dt", k), el("dd", name_of(v))) for k, v in flat], class_="facts")
