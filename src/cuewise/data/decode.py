@@ -39,6 +39,8 @@ def decode(data: bytes, name: str) -> Image:
         header = read_jpeg_header(data)
         if header is not None and header.plain:
             return _decode_jpeg(data, header, name)
+        if header is not None and header.components == 4:
+            _check_four(data, header, name)
     return _decode_other(data, name)
 
 
@@ -49,13 +51,26 @@ def _decode_jpeg(data: bytes, header: JpegHeader, name: str) -> Image:
             data, colorspace="RGB", fastdct=False, fastupsample=False, strict=True
         )
     except ValueError as error:
-        # libjpeg fills what is missing with grey and only warns; its other warnings (stray bytes between
-        # segments, odd markers) leave the picture whole, and Pillow decides about those.
-        text = str(error)
-        if "remature end" in text or ("Corrupt JPEG data" in text and "xtraneous" not in text):
-            raise BrokenImage(name, f"truncated or damaged ({text.strip()})") from None
+        _refuse_damage(error, name)
         return _decode_other(data, name)
     return upright(pixels, header.orientation)
+
+
+def _check_four(data: bytes, header: JpegHeader, name: str) -> None:
+    """CMYK and YCCK are Pillow's to convert, but it stays silent where a closed file misses its lower part."""
+    _check_size(header.width, header.height, name)
+    try:
+        simplejpeg.decode_jpeg(data, colorspace="CMYK", strict=True)
+    except ValueError as error:
+        _refuse_damage(error, name)
+
+
+def _refuse_damage(error: ValueError, name: str) -> None:
+    """libjpeg fills what is missing with grey and only warns; its other warnings (stray bytes between segments,
+    odd markers) leave the picture whole, and Pillow decides about those."""
+    text = " ".join(str(error).split())
+    if "remature end" in text or ("Corrupt JPEG data" in text and "xtraneous" not in text):
+        raise BrokenImage(name, f"truncated or damaged ({text})") from None
 
 
 def upright(pixels: Image, orientation: int) -> Image:

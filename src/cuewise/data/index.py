@@ -6,6 +6,7 @@ import hashlib
 import os
 import struct
 from array import array
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -13,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 TWICE = "another file has the same name; the last one in the archive is used"
+MOST_CLASSES = 1_000_000
 LOOSE = "beside the class folders, so it has no label: move it into one of them"
 
 
@@ -47,6 +49,22 @@ class Index:
         return os.fsdecode(self.raw(i))
 
 
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Names and columns, before they are an index."""
+
+    blob: bytes
+    offsets: NDArray[np.uint64]
+    where: dict[str, NDArray[np.int64]]
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def raw(self, i: int) -> bytes:
+        """Name i."""
+        return self.blob[int(self.offsets[i]) : int(self.offsets[i + 1])]
+
+
 class Builder:
     """Collects names one at a time; `finish` sorts them, labels them and takes the hash."""
 
@@ -70,48 +88,57 @@ class Builder:
         """One more file that cannot be used."""
         self.skipped.append(Skipped(os.fsdecode(name), why))
 
-    def finish(self, *, labelled: bool = True) -> Index:
-        """The finished index; with `labelled`, first-level folders become classes (see `label`)."""
-        offsets = np.frombuffer(self.offsets, dtype=np.uint64)
-        where = {k: np.frombuffer(v, dtype=np.int64) for k, v in self.columns.items()}
-        blob = bytes(self.blob)
+    def finish(self, rename: Callable[[bytes, int], bytes] | None = None) -> Index:
+        """The finished index, sorted; first-level folders become classes (see `label`).
+
+        Of equal names the last counts, unless `rename(name, value of the first column)` can tell them apart.
+        """
+        table = Table(
+            bytes(self.blob),
+            np.frombuffer(self.offsets, dtype=np.uint64),
+            {k: np.frombuffer(v, dtype=np.int64) for k, v in self.columns.items()},
+        )
         self.blob = bytearray()
-        order = sort(blob, offsets)
-        if order is not None:
-            blob, offsets, where = take(blob, offsets, where, order)
+        order = sort(table)
+        table = table if order is None else take(table, order)
         skipped = list(self.skipped)
-        twice = duplicates(blob, offsets)
+        twice = duplicates(table)
+        if len(twice) and rename is not None:
+            return self._renamed(table, twice, rename).finish()
         if len(twice):
-            skipped += [
-                Skipped(os.fsdecode(blob[int(offsets[i]) : int(offsets[i + 1])]), TWICE) for i in twice
-            ]
-            keep = np.delete(np.arange(len(offsets) - 1), twice)
-            blob, offsets, where = take(blob, offsets, where, keep)
-        labels: NDArray[np.int32] | None = None
-        classes: tuple[str, ...] = ()
-        if labelled:
-            labels, classes = label(blob, offsets)
+            skipped += [Skipped(os.fsdecode(table.raw(i)), TWICE) for i in twice.tolist()]
+            table = take(table, np.delete(np.arange(len(table)), twice))
+        labels, classes = label(table)
         if labels is not None and (labels < 0).any():
-            for i in np.flatnonzero(labels < 0):
-                name = blob[int(offsets[i]) : int(offsets[i + 1])]
-                skipped.append(Skipped(os.fsdecode(name), LOOSE))
+            skipped += [Skipped(os.fsdecode(table.raw(int(i))), LOOSE) for i in np.flatnonzero(labels < 0)]
             keep = np.flatnonzero(labels >= 0)
-            blob, offsets, where = take(blob, offsets, where, keep)
-            labels = labels[keep]
-        return make(blob, offsets, labels, classes, skipped, where)
+            table, labels = take(table, keep), labels[keep]
+        if labels is None:
+            labels, classes = numbered(table.where.get("cls"))
+        return make(table, labels, classes, skipped)
+
+    def _renamed(
+        self, table: Table, twice: NDArray[np.int64], rename: Callable[[bytes, int], bytes]
+    ) -> Builder:
+        again = Builder(*self.columns)
+        again.skipped = self.skipped
+        source = next(iter(table.where.values()))
+        equal = set(twice.tolist()) | set((twice + 1).tolist())
+        for i in range(len(table)):
+            name = table.raw(i)
+            again.add(
+                rename(name, int(source[i])) if i in equal else name,
+                *(int(v[i]) for v in table.where.values()),
+            )
+        return again
 
 
 def make(
-    blob: bytes,
-    offsets: NDArray[np.uint64],
-    labels: NDArray[np.int32] | None,
-    classes: tuple[str, ...],
-    skipped: list[Skipped],
-    where: dict[str, NDArray[np.int64]],
+    table: Table, labels: NDArray[np.int32] | None, classes: tuple[str, ...], skipped: list[Skipped]
 ) -> Index:
     """An index with its hash."""
-    listed = tuple(sorted(skipped))
-    return Index(blob, offsets, labels, classes, listed, fingerprint(blob, offsets, labels, classes), where)
+    digest = fingerprint(table.blob, table.offsets, labels, classes)
+    return Index(table.blob, table.offsets, labels, classes, tuple(sorted(skipped)), digest, table.where)
 
 
 def fingerprint(
@@ -127,68 +154,64 @@ def fingerprint(
     return digest.hexdigest()
 
 
-def sort(blob: bytes, offsets: NDArray[np.uint64]) -> NDArray[np.int64] | None:
+def sort(table: Table) -> NDArray[np.int64] | None:
     """The order that sorts the names as bytes, or None where they are sorted already."""
-    n = len(offsets) - 1
-    bounds = offsets.tolist() if n < 10_000 else offsets  # a list is quicker, and only small where short
-    previous, start, tidy = b"", 0, True
+    n = len(table)
+    previous = b""
     for i in range(n):
-        stop = int(bounds[i + 1])
-        current = blob[start:stop]
+        current = table.raw(i)
         if current < previous:
-            tidy = False
             break
-        previous, start = current, stop
-    if tidy:
+        previous = current
+    else:
         return None
     # One bytes object per name with its position behind it: half the memory of names beside integers. A zero
     # byte cannot occur in a name, so it ends the comparison where one name begins another.
-    keys = [blob[int(offsets[i]) : int(offsets[i + 1])] + b"\0" + struct.pack(">Q", i) for i in range(n)]
+    keys = [table.raw(i) + b"\0" + struct.pack(">Q", i) for i in range(n)]
     keys.sort()
     return np.fromiter((struct.unpack(">Q", key[-8:])[0] for key in keys), dtype=np.int64, count=n)
 
 
-def duplicates(blob: bytes, offsets: NDArray[np.uint64]) -> NDArray[np.int64]:
+def duplicates(table: Table) -> NDArray[np.int64]:
     """Positions, in sorted names, of all but the last of equal ones."""
-    lengths = np.diff(offsets)
-    found = [
-        i
-        for i in np.flatnonzero(lengths[1:] == lengths[:-1])
-        if blob[int(offsets[i]) : int(offsets[i + 1])] == blob[int(offsets[i + 1]) : int(offsets[i + 2])]
-    ]
-    return np.array(found, dtype=np.int64)
+    lengths = np.diff(table.offsets)
+    same = np.flatnonzero(lengths[1:] == lengths[:-1])
+    return np.array([i for i in same.tolist() if table.raw(i) == table.raw(i + 1)], dtype=np.int64)
 
 
-def take(
-    blob: bytes, offsets: NDArray[np.uint64], where: dict[str, NDArray[np.int64]], order: NDArray[np.int64]
-) -> tuple[bytes, NDArray[np.uint64], dict[str, NDArray[np.int64]]]:
+def take(table: Table, order: NDArray[np.int64]) -> Table:
     """The entries at `order`, in that order."""
     out = bytearray()
     for i in order:
-        out += blob[int(offsets[i]) : int(offsets[i + 1])]
+        out += table.raw(i)
     bounds = np.zeros(len(order) + 1, dtype=np.uint64)
-    np.cumsum((offsets[1:] - offsets[:-1])[order], out=bounds[1:])
-    return bytes(out), bounds, {k: v[order] for k, v in where.items()}
+    np.cumsum(np.diff(table.offsets)[order], out=bounds[1:])
+    return Table(bytes(out), bounds, {k: v[order] for k, v in table.where.items()})
 
 
-def label(blob: bytes, offsets: NDArray[np.uint64]) -> tuple[NDArray[np.int32] | None, tuple[str, ...]]:
+def label(table: Table) -> tuple[NDArray[np.int32] | None, tuple[str, ...]]:
     """Labels from the first folder of each name (sorted); −1 for names without one.
 
     No folders, or more loose images than images in folders: the set counts as flat and has no labels.
     """
-    n = len(offsets) - 1
-    labels = np.full(n, -1, dtype=np.int32)
+    labels = np.full(len(table), -1, dtype=np.int32)
     classes: list[str] = []
     current = b""
-    for i in range(n):
-        start, stop = int(offsets[i]), int(offsets[i + 1])
-        cut = blob.find(b"/", start, stop)
-        if cut < 0:
+    for i in range(len(table)):
+        first, slash, _ = table.raw(i).partition(b"/")
+        if not slash:
             continue
-        if not classes or blob[start:cut] != current:
-            current = blob[start:cut]
-            classes.append(os.fsdecode(current))
+        if not classes or first != current:
+            current = first
+            classes.append(os.fsdecode(first))
         labels[i] = len(classes) - 1
-    if not classes or 2 * int((labels < 0).sum()) > n:
+    if not classes or 2 * int((labels < 0).sum()) > len(table):
         return None, ()
     return labels, tuple(classes)
+
+
+def numbered(numbers: NDArray[np.int64] | None) -> tuple[NDArray[np.int32] | None, tuple[str, ...]]:
+    """Labels that came as numbers, where every image has one; classes are then '0', '1', …"""
+    if numbers is None or len(numbers) == 0 or numbers.min() < 0 or numbers.max() >= MOST_CLASSES:
+        return None, ()
+    return numbers.astype(np.int32), tuple(str(i) for i in range(int(numbers.max()) + 1))

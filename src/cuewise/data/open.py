@@ -38,7 +38,7 @@ def open_sources(spec: str) -> list[Source]:
         source: Source = importlib.import_module("cuewise.data.shapes").open_shapes(spec)
         return [source]
     if spec.startswith("hf:"):
-        return [importlib.import_module("cuewise.data.parquet").open_hf(spec)]
+        return [importlib.import_module("cuewise.data.hub").open_hf(spec)]
     if spec.startswith("torchvision:"):
         return [importlib.import_module("cuewise.data.torchvision_sets").open_torchvision(spec)]
     path = os.path.expanduser(spec)
