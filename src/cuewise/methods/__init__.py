@@ -1,5 +1,25 @@
 """One file a method: its views, heads, state, loss, defaults and citation."""
 
-from cuewise.methods.method import Alone, Comm, Method, Negatives, Step, method, methods, negative_role
+from cuewise.methods.method import (
+    Alone,
+    Comm,
+    Method,
+    MethodSettings,
+    Negatives,
+    Step,
+    method,
+    methods,
+    negative_role,
+)
 
-__all__ = ["Alone", "Comm", "Method", "Negatives", "Step", "method", "methods", "negative_role"]
+__all__ = [
+    "Alone",
+    "Comm",
+    "Method",
+    "MethodSettings",
+    "Negatives",
+    "Step",
+    "method",
+    "methods",
+    "negative_role",
+]

@@ -12,12 +12,12 @@ from torch import Tensor, nn
 
 from cuewise.encoders.heads import mlp
 from cuewise.encoders.momentum import follow, momentum_copy
-from cuewise.methods.method import Method, Step, negative_role
+from cuewise.methods.method import Method, MethodSettings, Step, negative_role
 from cuewise.objectives.byol import byol
 
 
 @dataclass(frozen=True)
-class Settings:
+class Settings(MethodSettings):
     """momentum of the target at the start (it rises to 1), hidden width and dim of projector and predictor."""
 
     momentum: float = 0.99

@@ -8,7 +8,7 @@ import pkgutil
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, Self
 
 import torch
 from torch import Tensor, nn
@@ -35,6 +35,15 @@ class Alone:
 
     def gather(self, x: Tensor) -> Tensor:
         return x
+
+
+@dataclass(frozen=True)
+class MethodSettings:
+    """Base of a method's own settings; None is "to be fitted to the run"."""
+
+    def fitted(self, images: int, steps: int) -> Self:
+        """These settings with every None replaced by what suits that many images and optimiser steps."""
+        return self
 
 
 @dataclass(frozen=True)
@@ -88,7 +97,7 @@ class Method(nn.Module, ABC):
     negative_kinds: ClassVar[tuple[str, ...]] = ()  # kinds of negatives that have a meaning
     alpha: ClassVar[float] = 2.0  # default weight of a negative
     optim: ClassVar[Mapping[str, Any]]
-    Settings: ClassVar[type[Any]]
+    Settings: ClassVar[type[MethodSettings]]
     needs_labels: ClassVar[bool] = False
 
     def __init__(

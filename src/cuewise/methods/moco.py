@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -12,20 +12,26 @@ from torch import Tensor, nn
 
 from cuewise.encoders.heads import mlp
 from cuewise.encoders.momentum import follow, forward_in_groups, momentum_copy
-from cuewise.methods.method import Method, Step, negative_role
+from cuewise.methods.method import Method, MethodSettings, Step, negative_role
 from cuewise.objectives.nce import extended_nce
 
 
 @dataclass(frozen=True)
-class Settings:
+class Settings(MethodSettings):
     """queue (K), temperature (τ), momentum (m), dim of the embedding, groups of the key side's batch statistics."""
 
-    queue: int = 65536
+    queue: int | None = None  # None: about an eighth of the images, a power of two, 65,536 at most
     temperature: float = 0.2
-    momentum: float = 0.999
+    momentum: float | None = None  # None: 0.999, or 0.99 for runs under 20,000 steps
     dim: int = 128
     groups: int = 8  # batch-norm groups of the key side; a group keeps at least 16 images
     statistics: str = "separate"  # or "shared": keys and negatives in the same forward batches
+
+    def fitted(self, images: int, steps: int) -> Settings:
+        # the papers keep 16,384 keys for 125,000 images and 65,536 for 1.28 million
+        queue = 2 ** max(8, min(16, round(math.log2(max(images, 2) / 8))))
+        momentum = 0.999 if steps >= 20_000 else 0.99
+        return replace(self, queue=self.queue or queue, momentum=self.momentum or momentum)
 
 
 class MoCo(Method):
@@ -44,7 +50,9 @@ class MoCo(Method):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        s: Settings = self.settings
+        s: Settings = self.settings.fitted(1 << 19, 1 << 20)
+        self.settings = s
+        assert s.queue is not None
         d = self.encoder.dim
         self.projector = mlp([d, d, s.dim])
         self.key_network = momentum_copy(nn.Sequential(self.encoder, self.projector))

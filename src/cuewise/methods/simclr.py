@@ -10,12 +10,12 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from cuewise.encoders.heads import mlp
-from cuewise.methods.method import Method, Step, negative_role
+from cuewise.methods.method import Method, MethodSettings, Step, negative_role
 from cuewise.objectives.nt_xent import nt_xent
 
 
 @dataclass(frozen=True)
-class Settings:
+class Settings(MethodSettings):
     """temperature (τ), hidden width and dim of the projector; whether negatives take gradient."""
 
     temperature: float = 0.5

@@ -9,11 +9,11 @@ from typing import Any
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from cuewise.methods.method import Method, Step
+from cuewise.methods.method import Method, MethodSettings, Step
 
 
 @dataclass(frozen=True)
-class Settings:
+class Settings(MethodSettings):
     """label smoothing, 0 as in the papers."""
 
     smoothing: float = 0.0

@@ -1,0 +1,70 @@
+"""environment.json: what a run ran on and on what."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import platform
+import subprocess
+import sys
+import time
+from typing import Any
+
+import torch
+
+PACKAGES = (
+    "cuewise",
+    "torch",
+    "torchvision",
+    "timm",
+    "lightning-fabric",
+    "numpy",
+    "numba",
+    "pillow",
+    "simplejpeg",
+)
+
+
+def environment(**more: Any) -> dict[str, Any]:
+    """Versions, git state of the working folder, machine; `more` is put beside them."""
+    return {
+        "time": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
+        "command": " ".join(sys.argv),
+        "versions": {"python": platform.python_version(), **{p: _version(p) for p in PACKAGES}},
+        "git": _git(),
+        "machine": {
+            "system": platform.platform(),
+            "cpu": _cpu(),
+            "cores": os.cpu_count(),
+            "threads": torch.get_num_threads(),
+            "gpus": [torch.cuda.get_device_name(i) for i in range(torch.cuda.device_count())],
+        },
+        **more,
+    }
+
+
+def _version(package: str) -> str | None:
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def _git() -> dict[str, Any] | None:
+    def ask(*words: str) -> str:
+        return subprocess.run(
+            ["git", *words], capture_output=True, text=True, timeout=10, check=True
+        ).stdout.strip()
+
+    try:
+        return {"commit": ask("rev-parse", "HEAD"), "changed": bool(ask("status", "--porcelain", "-uno"))}
+    except (OSError, subprocess.SubprocessError):
+        return None
+
+
+def _cpu() -> str:
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8") as lines:
+            return next(x.split(":", 1)[1].strip() for x in lines if x.startswith("model name"))
+    except (OSError, StopIteration):
+        return platform.processor()

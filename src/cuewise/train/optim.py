@@ -1,0 +1,96 @@
+"""Optimisers, weight-decay groups and learning-rate schedules."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from cuewise.config import Optim
+from cuewise.errors import UserError
+
+
+class LARS(torch.optim.Optimizer):
+    """Layer-wise adaptive rates: for tensors with more than one axis
+
+    g ← g + wd·p;  g ← g · trust · ‖p‖ / ‖g‖ (unchanged if either norm is 0);  v ← μ v + g;  p ← p − lr·v.
+
+    Biases and norms (one axis) have neither decay nor adaptation. You et al. 2017.
+    """
+
+    def __init__(
+        self,
+        params: Iterable[Any],
+        lr: float,
+        momentum: float = 0.9,
+        weight_decay: float = 0.0,
+        trust: float = 0.001,
+    ) -> None:
+        super().__init__(
+            params, {"lr": lr, "momentum": momentum, "weight_decay": weight_decay, "trust": trust}
+        )
+
+    @torch.no_grad()
+    def step(self, closure: Callable[[], float] | None = None) -> float | None:  # type: ignore[override]
+        loss = closure() if closure is not None else None
+        for group in self.param_groups:
+            for p in group["params"]:
+                if p.grad is None:
+                    continue
+                g = p.grad
+                if p.ndim > 1:
+                    g = g.add(p, alpha=group["weight_decay"])
+                    norm_p, norm_g = p.norm(), g.norm()
+                    ratio = torch.where((norm_p > 0) & (norm_g > 0), group["trust"] * norm_p / norm_g, 1.0)
+                    g = g * ratio
+                v = self.state[p].setdefault("momentum", torch.zeros_like(p))
+                v.mul_(group["momentum"]).add_(g)
+                p.sub_(v * group["lr"])
+        return loss
+
+
+def build_optimizer(module: nn.Module, config: Optim, batch_size: int) -> torch.optim.Optimizer:
+    """The configured optimiser over the trainable parameters, its lr scaled to the batch."""
+    lr = scaled_lr(config, batch_size)
+    decay: list[Tensor] = []
+    plain: list[Tensor] = []
+    for p in module.parameters():
+        if p.requires_grad:
+            (decay if p.ndim > 1 or (config.name == "sgd" and config.decay_all) else plain).append(p)
+    groups: list[dict[str, Any]] = [{"params": decay, "weight_decay": config.weight_decay}, {"params": plain, "weight_decay": 0.0}]
+    groups = [g for g in groups if g["params"]]
+    fused = all(p.device.type in ("cpu", "cuda") for g in groups for p in g["params"])
+    if config.name == "sgd":
+        return torch.optim.SGD(groups, lr=lr, momentum=config.momentum, fused=fused)
+    if config.name == "adam":
+        return torch.optim.Adam(groups, lr=lr, fused=fused)
+    if config.name == "adamw":
+        return torch.optim.AdamW(groups, lr=lr, betas=(0.9, 0.95), fused=fused)
+    if config.name == "lars":
+        return LARS(groups, lr=lr, momentum=config.momentum)
+    raise UserError(f"optim.name {config.name!r}: sgd, adam, adamw or lars")
+
+
+def scaled_lr(config: Optim, batch_size: int) -> float:
+    """lr · batch / reference batch."""
+    return config.lr * batch_size / config.reference_batch
+
+
+def lr_factor(config: Optim, step: int, steps_per_epoch: int, total: int) -> float:
+    """What the base rate is multiplied by at a step: linear warm-up, then cosine to 0, or ×0.1 at each milestone."""
+    warmup = config.warmup_epochs * steps_per_epoch
+    if warmup >= total:
+        warmup = total * 0.1  # a run shorter than its warm-up keeps the shape
+    if step < warmup:
+        return (step + 1) / warmup if warmup > 1 else 1.0
+    progress = (step - warmup) / max(1, total - warmup)
+    if config.schedule == "cosine":
+        return (1 + math.cos(math.pi * progress)) / 2
+    if config.schedule == "step":
+        return 0.1 ** sum(step / total >= m for m in config.milestones)
+    if config.schedule == "constant":
+        return 1.0
+    raise UserError(f"optim.schedule {config.schedule!r}: cosine, step or constant")

@@ -1,0 +1,204 @@
+"""DATA and a configuration in, a run folder with a trained encoder out."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+import yaml
+
+from cuewise.config import Config, complete, difference, resolve
+from cuewise.data import Dataset, Loader, auto_workers, open_data
+from cuewise.encoders import load_encoder
+from cuewise.encoders.embed import embed_dataset
+from cuewise.encoders.load import save_encoder
+from cuewise.errors import UserError
+from cuewise.objectives.neighbours import knn_votes
+from cuewise.scores import proportion
+from cuewise.train.checkpoint import read_checkpoint, write_text_atomically
+from cuewise.train.distributed import Everyone, launch
+from cuewise.train.environment import environment
+from cuewise.train.loop import Run, fit, restore
+from cuewise.train.optim import build_optimizer
+from cuewise.train.shown import build_views
+
+
+def run_pretrain(
+    layers: list[Mapping[str, Any]], out: Path, *, resume: bool = False, overwrite: bool = False
+) -> dict[str, Any]:
+    """Train as the layers of options say; returns a summary. With `resume`, go on from the last checkpoint."""
+    resuming = claim(out, resume, overwrite)
+    saved = yaml.safe_load((out / "config.yaml").read_text()) if resuming else None
+    config = resolve(*([saved] if saved else []), *layers)
+    if not config.data:
+        raise UserError("no DATA given: name a folder of images, an archive, or `shapes`")
+    data = open_data(config.data)
+    config = complete(config, len(data))
+    if saved is not None and (changed := difference(saved, config.as_dict())):
+        raise UserError(
+            f"--resume with another configuration ({'; '.join(changed[:3])}); take it back, or use another --out"
+        )
+
+    fabric = launch(config.devices, config.num_nodes, config.precision, config.loop.timeout_minutes)
+    fabric.launch()
+    run = build(config, out, data, fabric)
+    if fabric.is_global_zero:
+        (out / "checkpoints").mkdir(parents=True, exist_ok=True)
+        write_text_atomically(config.to_yaml(), out / "config.yaml")
+        write_environment(run, data)
+    fabric.barrier()
+    checkpoint = out / "checkpoints" / "last.ckpt"
+    if resuming and checkpoint.exists():
+        restore(run, read_checkpoint(checkpoint))
+        if run.step >= run.total:
+            print(f"{out} is already trained to its end ({run.total} steps)", file=sys.stderr)
+    fit(run)
+    if fabric.is_global_zero:
+        write_environment(run, data)
+    fabric.barrier()
+    return {
+        "run": str(out),
+        "encoder": str(out / "encoder.safetensors"),
+        "steps": run.step,
+        "images": len(data),
+        "skipped": len(data.fingerprint()["skipped"]) + len(run.skipped),
+    }
+
+
+def claim(out: Path, resume: bool, overwrite: bool) -> bool:
+    """Make sure that RUN may be written; True if there is a run to resume."""
+    if resume and overwrite:
+        raise UserError("--resume and --overwrite exclude each other: keep the run, or start it again")
+    if out.exists() and not out.is_dir():
+        raise UserError(f"--out {out} is a file; name a folder")
+    started = out.is_dir() and any(out.iterdir())
+    if started and overwrite:
+        if not (out / "config.yaml").exists() and not (out / "environment.json").exists():
+            raise UserError(
+                f"--overwrite would delete {out}, which is not a run of cuewise; name another --out"
+            )
+        shutil.rmtree(out)
+        return False
+    if started and not resume:
+        raise UserError(
+            f"{out} is not empty: continue it with --resume, replace it with --overwrite, or name another --out"
+        )
+    if resume and not started:
+        print(f"nothing to resume in {out}: starting a new run", file=sys.stderr)
+    return resume and (out / "config.yaml").exists()
+
+
+def build(config: Config, out: Path, data: Dataset, fabric: Any) -> Run:
+    """Encoder, method, optimiser and loader, seeded and on their device."""
+    kind = config.method_class
+    if kind.needs_labels and data.labels is None:
+        raise UserError(f"--method {kind.name} needs labels: put the images into one folder a class")
+    if config.batch_size % (fabric.world_size * config.loop.accumulate):
+        raise UserError(
+            f"--batch-size {config.batch_size} must be a multiple of {fabric.world_size * config.loop.accumulate}"
+        )
+    torch.manual_seed(config.seed)
+    if config.loop.deterministic and torch.cuda.is_available():
+        torch.use_deterministic_algorithms(True, warn_only=True)
+        torch.backends.cudnn.benchmark = False
+    views = build_views(config)
+    encoder = load_encoder(config.model, size=config.size)
+    encoder.card = type(encoder.card)(**{**encoder.card.as_dict(), **card_of(config)})
+    settings = kind.Settings(**config.settings)
+    method = kind(
+        encoder,
+        settings,
+        config.negatives_dial(),
+        comm=Everyone(),
+        seed=config.seed,
+        classes=len(data.classes),
+    ).to(memory_format=torch.channels_last)
+    if config.loop.compile:
+        encoder.backbone.compile()
+    optimizer = build_optimizer(method, config.optim, config.batch_size)
+    module, optimizer = fabric.setup(method, optimizer)
+    loader = Loader(
+        data,
+        views,
+        batch_size=config.batch_size,
+        seed=config.seed,
+        workers=worker_count(config.workers, fabric.world_size),
+        rank=fabric.global_rank,
+        world=fabric.world_size,
+    )
+    val = open_data(config.val) if config.val else None
+    if val is not None and val.labels is None:
+        raise UserError("--val has no labels: put the images into one folder a class")
+    return Run(out, config, fabric, method, module, optimizer, loader, views, EpochEnd(val))
+
+
+def worker_count(text: str, ranks: int = 1) -> int:
+    """--workers: auto or a number."""
+    if text == "auto":
+        return auto_workers(ranks)
+    if not text.isdigit():
+        raise UserError(f"--workers {text}: auto, or a number (0 loads in the training process)")
+    return int(text)
+
+
+def card_of(config: Config) -> dict[str, Any]:
+    """What encoder.json says of how the encoder was trained."""
+    cues = {
+        "negatives": list(config.negatives),
+        "alpha": list(config.alpha),
+        "alpha_mode": config.alpha_mode,
+        "patch_size": config.patch_size,
+        "color_jitter": config.color_jitter,
+    }
+    return {"size": config.size, "method": config.method, "cues": cues}
+
+
+class EpochEnd:
+    """Writes the encoder as it stands, and its k-NN accuracy on --val (each image against all others)."""
+
+    def __init__(self, val: Dataset | None) -> None:
+        self.val = val
+
+    def __call__(self, run: Run) -> dict[str, float]:
+        out: dict[str, float] = {}
+        if run.first:
+            save_encoder(
+                run.method.encoder,
+                run.folder / "encoder.safetensors",
+                step=run.step,
+                epochs=run.config.epochs,
+            )
+            if self.val is not None:
+                out = knn_leave_one_out(run, self.val)
+        run.fabric.barrier()
+        return out
+
+
+def knn_leave_one_out(run: Run, val: Dataset, k: int = 20, tau: float = 0.07) -> dict[str, float]:
+    """val/knn20_t0.07_loo and its interval."""
+    found = embed_dataset(run.method.encoder, val, label=None)
+    z = F.normalize(torch.from_numpy(found.features), dim=1)
+    labels = torch.from_numpy(found.labels)
+    votes = knn_votes(z, z, labels, len(val.classes), k=k, tau=tau, leave_one_out=True)
+    name = f"val/knn{k}_t{tau}_loo"
+    score = proportion(name, int((votes.argmax(1) == labels).sum()), len(labels), "k-NN, leave one out")
+    return {name: score.value, f"{name}_low": score.low, f"{name}_high": score.high}
+
+
+def write_environment(run: Run, data: Dataset) -> None:
+    """RUN/environment.json with the data's fingerprint; files found broken while training are added to it."""
+    fingerprint = data.fingerprint()
+    known = {entry["path"] for entry in fingerprint["skipped"]}
+    fingerprint["skipped"] += [{"path": p, "why": w} for p, w in run.skipped.items() if p not in known]
+    content = environment(
+        data=fingerprint, devices=run.fabric.world_size, precision=str(run.fabric._precision.precision)
+    )
+    write_text_atomically(
+        json.dumps(content, indent=2, ensure_ascii=False) + "\n", run.folder / "environment.json"
+    )
