@@ -12,9 +12,18 @@ from PIL import Image
 
 from cuewise.scores import mean, proportion
 
-HOSTILE = '<img src=x onerror=alert(1)>.jpg'
+HOSTILE = "<img src=x onerror=alert(1)>.jpg"
 CLASSES = ("anchor", "bell", "cat", "fish", "house", "key", "leaf", "star")
-CORRUPTIONS = ("gaussian noise", "shot noise", "defocus blur", "motion blur", "fog", "snow", "contrast", "jpeg")
+CORRUPTIONS = (
+    "gaussian noise",
+    "shot noise",
+    "defocus blur",
+    "motion blur",
+    "fog",
+    "snow",
+    "contrast",
+    "jpeg",
+)
 PROTOCOL = "shapes:conflict, linear probe on shapes (L-BFGS, standardised features), 64 px"
 
 
@@ -60,50 +69,136 @@ def document(name: str, alpha: float, bias: float, root: Path, seed: int) -> dic
     rng, fixed = np.random.default_rng(seed), np.random.default_rng(0)
     rows = decisions(rng, bias)
     images = draw(root / "pictures", fixed, 12)
-    knn = proportion("knn/top1", int(820 - 40 * alpha + 10 * seed), 1000, "k = 20, t = 0.07, cosine, shapes test split")
-    linear = proportion("linear/top1", int(900 + 3 * seed), 1000, "L-BFGS, L2 chosen on a held-out tenth, shapes test split")
-    similarity = mean("negative_similarity", rng.normal(0.7 - 0.3 * alpha, 0.1, 500), "patch negatives, key encoder")
+    knn = proportion(
+        "knn/top1", int(820 - 40 * alpha + 10 * seed), 1000, "k = 20, t = 0.07, cosine, shapes test split"
+    )
+    linear = proportion(
+        "linear/top1", int(900 + 3 * seed), 1000, "L-BFGS, L2 chosen on a held-out tenth, shapes test split"
+    )
+    similarity = mean(
+        "negative_similarity", rng.normal(0.7 - 0.3 * alpha, 0.1, 500), "patch negatives, key encoder"
+    )
     accuracy = np.clip(rng.normal(0.6 + bias / 6, 0.1, len(CORRUPTIONS)), 0, 1)
     edges = np.linspace(-1, 1, 41)
     counts = np.histogram(np.clip(rng.normal(0.5 - 0.3 * alpha, 0.15, 2000), -1, 1), edges)[0]
     per_class = np.clip(rng.normal(bias, 0.12, len(CLASSES)), 0.02, 0.98)
-    badges = ["shape" if rng.random() < bias else "texture" if rng.random() < 0.8 else "other" for _ in images]
+    badges = [
+        "shape" if rng.random() < bias else "texture" if rng.random() < 0.8 else "other" for _ in images
+    ]
     return {
         "cuewise": "0.1.0",
-        "model": {"name": name, "arch": "cuewise/resnet-tiny", "size": 64, "mean": [0.5, 0.5, 0.5], "std": [0.25, 0.25, 0.25],
-                  "method": "moco", "cues": {"negatives": ["patch"], "alpha": alpha}, "parameters": 1_234_567, "run": f"runs/{name}"},
+        "model": {
+            "name": name,
+            "arch": "cuewise/resnet-tiny",
+            "size": 64,
+            "mean": [0.5, 0.5, 0.5],
+            "std": [0.25, 0.25, 0.25],
+            "method": "moco",
+            "cues": {"negatives": ["patch"], "alpha": alpha},
+            "parameters": 1_234_567,
+            "run": f"runs/{name}",
+        },
         "scores": [*count_scores(rows, PROTOCOL), knn.as_dict(), linear.as_dict(), similarity.as_dict()],
         "tables": {
-            "shape_bias/decisions": {"title": "Decisions on cue-conflict images",
-                                     "columns": ["image", "shape", "texture", "response"], "rows": rows},
-            "shape_bias/classes": {"title": "Shape bias by class", "columns": ["class", "shape bias", "n"],
-                                   "rows": [[c, float(v), 50] for c, v in zip(CLASSES, per_class)]},
+            "shape_bias/decisions": {
+                "title": "Decisions on cue-conflict images",
+                "columns": ["image", "shape", "texture", "response"],
+                "rows": rows,
+            },
+            "shape_bias/classes": {
+                "title": "Shape bias by class",
+                "columns": ["class", "shape bias", "n"],
+                "rows": [[c, float(v), 50] for c, v in zip(CLASSES, per_class)],
+            },
         },
         "figures": {
-            "shape_bias/classes": {"title": "Shape bias by class", "kind": "bars", "xlabel": "class", "ylabel": "shape bias",
-                                   "series": [{"name": "shape bias", "x": list(CLASSES), "y": per_class.tolist(),
-                                               "low": (per_class * 0.85).tolist(), "high": np.minimum(1, per_class * 1.12).tolist()}]},
-            "corruption": {"title": "Accuracy under corruption", "kind": "bars", "xlabel": "corruption", "ylabel": "top-1 accuracy",
-                           "series": [{"name": "accuracy", "x": list(CORRUPTIONS), "y": accuracy.tolist()}]},
-            "frequency": {"title": "Accuracy after a low-pass filter", "kind": "lines", "xlabel": "cut-off (cycles per image)", "ylabel": "top-1 accuracy",
-                          "series": [{"name": "accuracy", "x": [2, 4, 8, 16, 24, 32], "y": [0.2, 0.35, 0.55 + 0.1 * bias, 0.74, 0.8, 0.82],
-                                      "low": [0.17, 0.31, 0.51, 0.7, 0.77, 0.79], "high": [0.23, 0.39, 0.66, 0.78, 0.83, 0.85]}]},
-            "similarity": {"title": "Similarity to patch negatives", "kind": "histogram", "xlabel": "cosine similarity", "ylabel": "pairs",
-                           "series": [{"name": "patch", "x": edges.tolist(), "y": counts.tolist()}]},
-            "confidence": {"title": "Confidence and accuracy", "kind": "scatter", "xlabel": "mean confidence", "ylabel": "accuracy",
-                           "series": [{"name": "class", "x": rng.uniform(0.4, 0.95, 8).tolist(), "y": per_class.tolist()}]},
+            "shape_bias/classes": {
+                "title": "Shape bias by class",
+                "kind": "bars",
+                "xlabel": "class",
+                "ylabel": "shape bias",
+                "series": [
+                    {
+                        "name": "shape bias",
+                        "x": list(CLASSES),
+                        "y": per_class.tolist(),
+                        "low": (per_class * 0.85).tolist(),
+                        "high": np.minimum(1, per_class * 1.12).tolist(),
+                    }
+                ],
+            },
+            "corruption": {
+                "title": "Accuracy under corruption",
+                "kind": "bars",
+                "xlabel": "corruption",
+                "ylabel": "top-1 accuracy",
+                "series": [{"name": "accuracy", "x": list(CORRUPTIONS), "y": accuracy.tolist()}],
+            },
+            "frequency": {
+                "title": "Accuracy after a low-pass filter",
+                "kind": "lines",
+                "xlabel": "cut-off (cycles per image)",
+                "ylabel": "top-1 accuracy",
+                "series": [
+                    {
+                        "name": "accuracy",
+                        "x": [2, 4, 8, 16, 24, 32],
+                        "y": [0.2, 0.35, 0.55 + 0.1 * bias, 0.74, 0.8, 0.82],
+                        "low": [0.17, 0.31, 0.51, 0.7, 0.77, 0.79],
+                        "high": [0.23, 0.39, 0.66, 0.78, 0.83, 0.85],
+                    }
+                ],
+            },
+            "similarity": {
+                "title": "Similarity to patch negatives",
+                "kind": "histogram",
+                "xlabel": "cosine similarity",
+                "ylabel": "pairs",
+                "series": [{"name": "patch", "x": edges.tolist(), "y": counts.tolist()}],
+            },
+            "confidence": {
+                "title": "Confidence and accuracy",
+                "kind": "scatter",
+                "xlabel": "mean confidence",
+                "ylabel": "accuracy",
+                "series": [
+                    {"name": "class", "x": rng.uniform(0.4, 0.95, 8).tolist(), "y": per_class.tolist()}
+                ],
+            },
         },
         "galleries": {
-            "conflicts": {"title": "Cue conflicts and what the model decided",
-                          "items": [{"image": p, "caption": f"{CLASSES[i % 8]} outline, {CLASSES[(i + 3) % 8]} texture", "badge": badges[i],
-                                     "alt": f"A {CLASSES[i % 8]} filled with the texture of a {CLASSES[(i + 3) % 8]}"} for i, p in enumerate(images)]},
+            "conflicts": {
+                "title": "Cue conflicts and what the model decided",
+                "items": [
+                    {
+                        "image": p,
+                        "caption": f"{CLASSES[i % 8]} outline, {CLASSES[(i + 3) % 8]} texture",
+                        "badge": badges[i],
+                        "alt": f"A {CLASSES[i % 8]} filled with the texture of a {CLASSES[(i + 3) % 8]}",
+                    }
+                    for i, p in enumerate(images)
+                ],
+            },
         },
-        "data": {"train": {"count": 8000, "hash": "5b2fd1c0a9", "sources": ["shapes"], "skipped": []},
-                 "test": [{"count": 400, "hash": "c91d7e22f0", "sources": ["shapes:conflict"],
-                           "skipped": [{"path": "fish/broken 1.jpg", "why": "truncated"}]}]},
-        "environment": {"python": "3.11.9", "torch": "2.7.0", "machine": {"cpu": "x86_64", "cores": 2}, "git": None},
+        "data": {
+            "train": {"count": 8000, "hash": "5b2fd1c0a9", "sources": ["shapes"], "skipped": []},
+            "test": [
+                {
+                    "count": 400,
+                    "hash": "c91d7e22f0",
+                    "sources": ["shapes:conflict"],
+                    "skipped": [{"path": "fish/broken 1.jpg", "why": "truncated"}],
+                }
+            ],
+        },
+        "environment": {
+            "python": "3.11.9",
+            "torch": "2.7.0",
+            "machine": {"cpu": "x86_64", "cores": 2},
+            "git": None,
+        },
         "command": f"cuewise audit runs/{name} --train shapes --test shapes:conflict --out audits/{name}",
-    }  # fmt: skip
+    }
 
 
 def metrics(alpha: float, seed: int, steps: int = 900) -> list[dict[str, Any]]:
@@ -112,10 +207,17 @@ def metrics(alpha: float, seed: int, steps: int = 900) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = []
     for step in range(0, steps, 2):
         t = step / steps
-        row = {"step": step, "epoch": step // 90, "train/loss": 7.2 - 3 * (1 - math.exp(-4 * t)) + rng.normal(0, 0.06), "lr": 0.03 * math.cos(t * 1.57),
-               "train/images_per_s": 800 + rng.normal(0, 20), "train/data_wait": abs(rng.normal(0.02, 0.01)),
-               "dials/feature_std": 0.088 * (1 - math.exp(-6 * t)), "dials/effective_rank": 60 * (1 - math.exp(-3 * t)) + 4,
-               "dials/negative_similarity": 0.9 - (0.2 + 0.25 * alpha) * t + rng.normal(0, 0.01)}  # fmt: skip
+        row = {
+            "step": step,
+            "epoch": step // 90,
+            "train/loss": 7.2 - 3 * (1 - math.exp(-4 * t)) + rng.normal(0, 0.06),
+            "lr": 0.03 * math.cos(t * 1.57),
+            "train/images_per_s": 800 + rng.normal(0, 20),
+            "train/data_wait": abs(rng.normal(0.02, 0.01)),
+            "dials/feature_std": 0.088 * (1 - math.exp(-6 * t)),
+            "dials/effective_rank": 60 * (1 - math.exp(-3 * t)) + 4,
+            "dials/negative_similarity": 0.9 - (0.2 + 0.25 * alpha) * t + rng.normal(0, 0.01),
+        }
         if step % 90 == 0:
             row["val/knn"] = 0.3 + 0.5 * t
         rows.append(row)

@@ -20,13 +20,13 @@ def models_section(audits: Sequence[Audit]) -> Html:
 
 def data_section(audits: Sequence[Audit]) -> Html:
     """Fingerprints of the data, with the files that were skipped and why."""
-    return join([_block(a, _data(a)) for a in audits])
+    return el("div", [_block(a, _data(a)) for a in audits], class_="side")
 
 
 def environment_section(audits: Sequence[Audit]) -> Html:
     """Versions and machine."""
     said = [{"cuewise": a.version, **a.environment} for a in audits]
-    return join([_block(a, facts(values)) for a, values in zip(audits, said)])
+    return el("div", [_block(a, facts(values)) for a, values in zip(audits, said)], class_="side")
 
 
 def commands_section(audits: Sequence[Audit]) -> Html:

@@ -161,7 +161,7 @@ def figure_table(figure: Figure) -> Html:
     )
     head = el("thead", el("tr", *[el("th", h, scope="col") for h in heads]))
     more = el("p", f"The first {MOST_ROWS} of {total:,} rows; all are in audit.json.", class_="quiet")
-    table = el("div", el("table", head, el("tbody", rows)), class_="scroll", tabindex="0", role="region",
+    table = el("div", el("table", head, el("tbody", rows)), class_="scroll tall", tabindex="0", role="region",
                aria_label=f"Numbers of {figure['title']}")  # fmt: skip
     return el("details", el("summary", "Numbers"), table, more if total > MOST_ROWS else None)
 

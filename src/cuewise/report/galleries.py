@@ -92,7 +92,13 @@ def _tile(members: Sequence[tuple[Item, Embedded | None]], *, alone: bool) -> Ht
 
 def _badge(item: Item, *, alone: bool) -> Html:
     tone = {"shape": "shape", "texture": "texture"}.get(item.badge, "other")
-    who = None if alone else el("span", el("span", class_="dot"), name_of(item.audit.name), class_="who")
+    who = (
+        None
+        if alone
+        else el(
+            "span", el("span", class_="dot"), name_of(item.audit.name), class_="who", title=item.audit.name
+        )
+    )
     said = el("span", item.badge, class_=f"badge {tone}") if item.badge else None
     return el("span", who, said, class_=f"decision m{item.audit.place % 8}")
 
@@ -109,7 +115,7 @@ def image_html(picture: Embedded | None, alt: str) -> Html:
         width=picture.width,
         height=picture.height,
         class_=tiny,
-        loading="lazy",
+        decoding="async",
     )
 
 

@@ -14,12 +14,12 @@ _SHARE = re.compile(
 )
 _SPOKEN = {
     "knn": "k-NN",
-    "top1": "top-1",
-    "top5": "top-5",
+    "top1": "top-1 accuracy",
+    "top5": "top-5 accuracy",
     "map": "mAP",
     "mce": "mCE",
     "ece": "calibration error",
-    "std": "deviation",
+    "std": "spread",
     "val": "validation",
     "lr": "learning rate",
 }
@@ -54,8 +54,10 @@ def digits(value: float) -> str:
     size = abs(value)
     if size >= 1000:
         return f"{value:,.0f}" if size < 1e7 else f"{value:.3g}"
-    if size < 1e-3:
+    if size < 1e-2:
         return f"{value:.2g}"
+    if size < 1:
+        return f"{value:.3f}"
     return f"{value:.{max(0, 2 - math.floor(math.log10(size)))}f}"
 
 
@@ -66,6 +68,11 @@ def show(value: float, name: str = "", *, unit: bool = True) -> str:
     if is_share(name):
         return f"{100 * value:.1f}" + ("\u00a0%" if unit else "")
     return digits(value)
+
+
+def show_end(value: float, name: str) -> str:
+    """The end of an axis, without decimals that say nothing."""
+    return f"{100 * value:.0f}\u00a0%" if is_share(name) and math.isfinite(value) else f"{value:.3g}"
 
 
 def show_interval(score: Score) -> str:
@@ -95,7 +102,8 @@ def spoken(name: str) -> str:
         parts.append(" ".join(_SPOKEN.get(w, w) for w in words) if plain else part)
     if len(parts) == 2 and parts[1].startswith(parts[0]):
         parts = parts[1:]
-    out = " · ".join(p for p in parts if p) or "unnamed"
+    between = " " if parts[-1].startswith("top-") or parts[0] == "validation" else " · "
+    out = between.join(p for p in parts if p) or "unnamed"
     return out[0].upper() + out[1:] if out[:4] != "k-NN" and out[:3] not in {"mAP", "mCE"} else out
 
 

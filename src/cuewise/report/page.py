@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import re
 from collections.abc import Mapping, Sequence
 from importlib import resources
 from pathlib import Path
@@ -88,7 +89,7 @@ def _sections(
         (bool(found), ("differences", "Differences", differences_section(found))),
         (bool(measured), ("figures", "Figures", el("div", figures[len(trained) :], class_="plots"))),
         (bool(galleries), ("examples", "Examples", join(list(galleries)))),
-        (bool(trained), ("training", "Training", el("div", figures[: len(trained)], class_="plots small"))),
+        (bool(trained), ("training", "Training", _training(trained, figures))),
         (bool(views), ("views", "What the encoder saw", views_section(views))),
         (bool(tables), ("tables", "Tables", join(tables))),
         (True, ("all-scores", "All scores", scores_table(audits))),
@@ -98,6 +99,18 @@ def _sections(
         (True, ("commands", "Commands", commands_section(audits))),
     ]
     return [section for wanted, section in parts if wanted]
+
+
+def _training(trained: Sequence[Figure], figures: Sequence[Html]) -> Html:
+    """The curves that tell how learning went; speed and schedule are there for whoever opens them."""
+    first = [html for figure, html in zip(trained, figures) if not figure["aside"]]
+    rest = [html for figure, html in zip(trained, figures) if figure["aside"]]
+    more = (
+        el("details", el("summary", "Speed and schedule"), el("div", rest, class_="plots small"))
+        if rest
+        else None
+    )
+    return join(el("div", first, class_="plots small"), more)
 
 
 def _page(
@@ -119,7 +132,7 @@ def _page(
         el("title", title),
         el("style", style),
     )
-    links = [el("a", heading, href=f"#{ident}") for ident, heading, _ in sections]
+    links = [el("a", ident.replace("-", " ").capitalize(), href=f"#{ident}") for ident, _, _ in sections]
     blocks = [
         el("section", el("h2", heading, id=ident), body, class_="part", aria_labelledby=ident)
         for ident, heading, body in sections
@@ -131,7 +144,7 @@ def _page(
             "header",
             el("p", "cuewise report", class_="eyebrow"),
             el("h1", title),
-            el("p", said, class_="lead"),
+            _lead(said),
             _models(audits),
         ),
         el("nav", links, aria_label="Parts of this page"),
@@ -144,6 +157,14 @@ def _page(
         el("script", script),
     )
     return Html("<!doctype html>\n") + el("html", head, body, lang="en") + "\n"  # type: ignore[return-value]
+
+
+def _lead(said: str) -> Html:
+    """The headline, with the certainty in brackets set quieter than what it is about."""
+    parts = re.split(r"(\([^()]*95 % interval[^()]*\))", said)
+    return el(
+        "p", [el("span", p, class_="aside") if i % 2 else p for i, p in enumerate(parts)], class_="lead"
+    )
 
 
 def _models(audits: Sequence[Audit]) -> Html | None:

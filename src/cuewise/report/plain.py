@@ -18,7 +18,7 @@ from cuewise.report.score_cards import how, verdict
 
 # A spreadsheet runs a cell that begins so as a formula; a leading apostrophe makes it text.
 _FORMULA = re.compile(r"^\s*[=+\-@\t\r|%]")
-_MARKDOWN = re.compile(r"([\\`*_{}\[\]()#!|~])")
+_MARKDOWN = re.compile(r"([\\`*_\[\]#|~])")
 
 
 def csv_cell(value: object) -> str:

@@ -54,7 +54,8 @@
       this.status.setAttribute("aria-live", "polite");
       this.legend();
       this.draw();
-      new ResizeObserver(() => { if (Math.abs(holder.clientWidth - this.width) > 1) this.draw(); }).observe(holder);
+      // Also fires when a closed <details> opens, where a plot has had no width before.
+      new ResizeObserver(() => { if (holder.clientWidth && Math.abs(holder.clientWidth - this.width) > 1) this.draw(); }).observe(holder);
     }
     tone(series) { return "m" + ((this.byModel ? series.place : (series.label ? series.position : series.place)) % 8); }
     dash(series) { return DASHES[(this.byModel && series.label ? series.position : series.place) % DASHES.length]; }
@@ -124,8 +125,13 @@
       const widest = Math.max(...this.yTicks.map((t) => say(t).length));
       this.categories = this.words ? [...new Set(shown.flatMap((s) => s.x).map(String))] : null;
       const inner = this.width - 60;
-      this.slanted = this.words && Math.max(...this.categories.map((c) => c.length)) * 6.6 > inner / this.categories.length;
-      this.box = { left: 16 + widest * 7 + 6, right: 12, top: figure.ylabel ? 26 : 12, bottom: 26 + (figure.xlabel ? 18 : 0) + (this.slanted ? 44 : 0) };
+      const longest = this.words ? Math.max(...this.categories.map((c) => c.length)) * 6.6 : 0;
+      this.slanted = this.words && longest > inner / this.categories.length;
+      const slant = this.slanted ? Math.min(74, longest) * 0.62 : 0;
+      this.height += slant;
+      this.root.setAttribute("viewBox", `0 0 ${this.width} ${this.height}`);
+      this.root.setAttribute("height", this.height);
+      this.box = { left: 16 + widest * 7 + 6, right: 12, top: figure.ylabel ? 26 : 12, bottom: 26 + (figure.xlabel ? 18 : 0) + slant };
       const { box } = this;
       this.y = (v) => this.height - box.bottom - ((v - low) / (high - low)) * (this.height - box.top - box.bottom);
       const span = this.width - box.left - box.right;
@@ -203,7 +209,7 @@
     outline(s) {
       let d = "";
       s.y.forEach((v, i) => { if (isNumber(v)) d += `${d ? "L" : `M${this.x(s.x[i])} ${this.y(0)}L`}${this.x(s.x[i])} ${this.y(v)}L${this.x(s.x2[i])} ${this.y(v)}`; });
-      svg("path", { d, class: `mark path ${this.tone(s)}`, "stroke-dasharray": this.dash(s), "data-series": nameOf(s) }, this.root);
+      svg("path", { d, class: `mark path ${this.tone(s)}`, "data-series": nameOf(s) }, this.root);
     }
     steps(s) { this.words = true; this.slot = this.slot || 20; this.bars([s]); }
 
@@ -216,8 +222,8 @@
           if (ok.length > 1) svg("path", { d: "M" + ok.map((i) => `${at[i][0]} ${this.y(s.high[i])}`).join("L") + "L" + ok.reverse().map((i) => `${at[i][0]} ${this.y(s.low[i])}`).join("L") + "Z", class: `mark band ${this.tone(s)}`, "data-series": nameOf(s) }, this.root);
         }
         at.forEach((p) => { if (p) { d += `${pen ? "L" : "M"}${p[0].toFixed(1)} ${p[1].toFixed(1)}`; pen = true; } else pen = false; });
-        svg("path", { d, class: `mark path ${this.tone(s)}`, "stroke-dasharray": this.dash(s), "data-series": nameOf(s) }, this.root);
-        const few = at.filter(Boolean).length <= 24;
+        const many = at.filter(Boolean).length, few = many <= 24;
+        svg("path", { d, class: `mark path ${many > 120 ? "thin " : ""}${this.tone(s)}`, "stroke-dasharray": this.dash(s), "data-series": nameOf(s) }, this.root);
         at.forEach((p, i) => {
           if (!p) return;
           const node = few ? this.dot(s, p[0], p[1], 3.5) : null;

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 
 from cuewise.report.compare import Difference
 from cuewise.report.markup import Html, el, join, name_of
-from cuewise.report.numbers import NOTHING, score_range, show, show_change, show_interval, spoken
+from cuewise.report.numbers import NOTHING, score_range, show, show_change, show_end, show_interval, spoken
 from cuewise.report.reading import Audit, merged_names
+from cuewise.report.tables import frame
 from cuewise.scores import Score
 
 MOST_CARDS = 12
@@ -86,7 +87,11 @@ def _bar(score: Score, low: float, high: float, marks: Sequence[tuple[str, float
 
 def _scale(low: float, high: float, name: str, marks: Sequence[tuple[str, float]]) -> Html:
     ends = el(
-        "div", el("span", show(low, name)), el("span", show(high, name)), class_="scale", aria_hidden="true"
+        "div",
+        el("span", show_end(low, name)),
+        el("span", show_end(high, name)),
+        class_="scale",
+        aria_hidden="true",
     )
     if not marks:
         return ends
@@ -108,18 +113,18 @@ def _protocol(scores: Sequence[Score]) -> Html | None:
 
 def differences_section(found: Sequence[Difference]) -> Html:
     """Differences from the first model as a table; a difference whose interval holds zero is called unclear."""
-    rows = [_difference_row(d) for d in found]
-    heads = ["score", "difference", "95 % interval", "verdict", "how"]
-    head = el("thead", el("tr", *[el("th", h, scope="col") for h in heads]))
+    pairs = {(d.base, d.other) for d in found}
+    said = None
+    if len(pairs) == 1:
+        base, other = next(iter(pairs))
+        said = el("p", name_of(other), " minus ", name_of(base), class_="quiet")
+    rows = [_difference_row(d, named=len(pairs) > 1) for d in found]
     note = (
         "Intervals speak of the test images only: they do not say how much another training run with another seed "
         "would differ. No correction is made for looking at many scores."
     )
-    table = el("table", head, el("tbody", rows))
-    return join(
-        el("div", table, class_="scroll", tabindex="0", role="region", aria_label="Differences"),
-        el("p", note, class_="quiet"),
-    )
+    table = frame("Differences", ["score", "verdict", "difference", "95 % interval", "how"], rows, (2, 3))
+    return join(said, table, el("p", note, class_="quiet"))
 
 
 def verdict(d: Difference) -> str:
@@ -138,8 +143,9 @@ def how(d: Difference) -> str:
     return f"{d.how}, p {'< 0.001' if d.p < 0.001 else f'= {d.p:.3f}'}"
 
 
-def _difference_row(d: Difference) -> Html:
+def _difference_row(d: Difference, *, named: bool) -> Html:
     said = verdict(d)
+    pair = join(el("br"), el("span", name_of(d.other), " − ", name_of(d.base), class_="quiet"))
     tone = {"higher": "up", "lower": "down"}.get(said, "flat")
     known = math.isfinite(d.low) and math.isfinite(d.high)
     span = (
@@ -149,15 +155,9 @@ def _difference_row(d: Difference) -> Html:
     )
     return el(
         "tr",
-        el(
-            "th",
-            spoken(d.name),
-            el("br"),
-            el("span", name_of(d.other), " − ", name_of(d.base), class_="quiet"),
-            scope="row",
-        ),
+        el("th", spoken(d.name), pair if named else None, scope="row"),
+        el("td", el("span", said, class_=f"verdict {tone}")),
         el("td", show_change(d.value, d.name), class_="number"),
         el("td", span, class_="number"),
-        el("td", el("span", said, class_=f"verdict {tone}")),
         el("td", how(d), class_="quiet"),
     )

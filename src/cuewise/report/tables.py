@@ -10,6 +10,7 @@ from cuewise.report.numbers import NOTHING, digits, show, show_interval, spoken
 from cuewise.report.reading import Audit, mapping, merged_names, sequence
 
 MOST_ROWS = 200  # of one table on the page; audit.json has all
+TALL_ROWS = 14  # a longer table scrolls inside its box
 OPEN_ROWS = 20  # tables up to this length stand open
 
 
@@ -32,7 +33,7 @@ def scores_table(audits: Sequence[Audit]) -> Html:
                 el("td", " | ".join(protocols), class_="quiet"),
             )
         )
-    return frame("All scores", heads, rows)
+    return frame("All scores", heads, rows, range(1, len(audits) + 1))
 
 
 def _score_cell(score: Any, name: str) -> Html:
@@ -48,11 +49,13 @@ def _score_cell(score: Any, name: str) -> Html:
     )
 
 
-def frame(label: str, heads: Sequence[object], rows: Sequence[Html]) -> Html:
-    """A table that scrolls inside its own box, so that the page never does."""
-    head = el("thead", el("tr", *[el("th", h, scope="col") for h in heads]))
+def frame(label: str, heads: Sequence[object], rows: Sequence[Html], numeric: Sequence[int] = ()) -> Html:
+    """A table that scrolls inside its own box, so that the page never does; `numeric` columns are set flush right."""
+    names = [el("th", h, scope="col", class_="number" if i in numeric else None) for i, h in enumerate(heads)]
+    head = el("thead", el("tr", *names))
     table = el("table", head, el("tbody", rows))
-    return el("div", table, class_="scroll", tabindex="0", role="region", aria_label=label)
+    tall = "scroll tall" if len(rows) > TALL_ROWS else "scroll"
+    return el("div", table, class_=tall, tabindex="0", role="region", aria_label=label)
 
 
 def tables_html(audits: Sequence[Audit]) -> list[Html]:
@@ -62,7 +65,7 @@ def tables_html(audits: Sequence[Audit]) -> list[Html]:
         owners = [a for a in audits if name in a.tables]
         title = clean(owners[0].tables[name].get("title") or spoken(name))
         blocks = [_table(title, a.tables[name], a.name if len(audits) > 1 else "") for a in owners]
-        out.append(el("section", el("h3", title), blocks, class_="panel"))
+        out.append(el("section", el("h3", title), el("div", blocks, class_="side"), class_="panel"))
     return out
 
 
@@ -81,7 +84,8 @@ def _table(title: str, table: Mapping[str, Any], owner: str) -> Html:
     )
     said = f"{len(rows):,} {'row' if len(rows) == 1 else 'rows'}"
     summary = el("summary", name_of(owner) if owner else None, f" · {said}" if owner else said)
-    shown = frame(label, columns, body)
+    numeric = [i for i in range(len(columns)) if all(_is_number(r[i]) for r in rows if len(r) > i)]
+    shown = frame(label, columns, body, numeric)
     return el(
         "details",
         summary,
@@ -89,6 +93,10 @@ def _table(title: str, table: Mapping[str, Any], owner: str) -> Html:
         el("p", more, class_="quiet") if more else None,
         open=len(rows) <= OPEN_ROWS,
     )
+
+
+def _is_number(value: object) -> bool:
+    return value is None or (isinstance(value, (int, float)) and not isinstance(value, bool))
 
 
 def _fit(row: list[Any], width: int) -> list[Any]:
