@@ -13,9 +13,8 @@ MOST_SKIPPED = 50
 
 def models_section(audits: Sequence[Audit]) -> Html:
     """Who was audited: architecture, method and cue dials."""
-    return join(
-        [_block(a, facts({k: v for k, v in a.model.items() if k != "name"}), opened=True) for a in audits]
-    )
+    known = [{k: v for k, v in a.model.items() if k != "name"} for a in audits]
+    return el("div", [_block(a, facts(k), opened=True) for a, k in zip(audits, known)], class_="side")
 
 
 def data_section(audits: Sequence[Audit]) -> Html:

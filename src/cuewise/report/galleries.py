@@ -136,7 +136,5 @@ def sources(
 
 def views_section(views: Mapping[str, Embedded | None]) -> Html:
     """All views with a line that says what they are."""
-    said = (
-        "Images as the encoder received them in training: each row is one image, its views and its negatives."
-    )
+    said = "Images of the first training batch as the encoder received them, negatives included."
     return join(el("p", said, class_="quiet"), views_html(views))

@@ -13,6 +13,7 @@ from cuewise.report.reading import Audit, mapping
 from cuewise.scores import Score
 
 _BIAS = ("shape_bias", "shape_bias/shape_bias", "shape_bias/value")
+MOST_NAME = 60  # characters of a model name inside the sentence
 _ACCURACIES = ("linear", "knn", "clean", "accuracy")
 
 
@@ -42,28 +43,26 @@ def one_model(audit: Audit) -> str:
     share = f"follows shape in {show(bias.value, 'shape_bias')} of its decisions"
     certainty = f"95 % interval {show_interval(bias)}, n = {bias.n:,}"
     if not (math.isfinite(bias.low) and math.isfinite(bias.high)):
-        return (
-            f"Where shape and texture disagree, {audit.name} {share}; how certain that is was not measured."
-        )
+        return f"Where shape and texture disagree, {_short(audit)} {share}; how certain that is was not measured."
     if bias.low > 0.5:
         verdict = "relies on shape more than on texture"
     elif bias.high < 0.5:
         verdict = "relies on texture more than on shape"
     else:
         verdict = "shows no clear preference between shape and texture"
-    return f"{audit.name} {verdict}: where the two disagree it {share} ({certainty})."
+    return f"{_short(audit)} {verdict}: where the two disagree it {share} ({certainty})."
 
 
 def _without_bias(audit: Audit) -> str:
     shares = [s for s in audit.scores if is_share(s.name) and math.isfinite(s.value)]
     if not shares:
-        return f"No score of {audit.name} tells which cues it relies on."
+        return f"No score of {_short(audit)} tells which cues it relies on."
     best, worst = max(shares, key=lambda s: s.value), min(shares, key=lambda s: s.value)
     if best is worst:
         only = f"{_lower(best.name)} is {show(best.value, best.name)} ({show_interval(best)})"
-        return f"{audit.name}: {only}; shape bias was not measured."
+        return f"{_short(audit)}: {only}; shape bias was not measured."
     return (
-        f"Of the {len(shares)} shares measured for {audit.name}, {_lower(best.name)} is the highest at "
+        f"Of the {len(shares)} shares measured for {_short(audit)}, {_lower(best.name)} is the highest at "
         f"{show(best.value, best.name)} and {_lower(worst.name)} the lowest at {show(worst.value, worst.name)}; "
         "shape bias was not measured."
     )
@@ -73,9 +72,7 @@ def two_models(base: Audit, other: Audit, found: Sequence[Difference]) -> str:
     """Which dial moved which number by how much; the main number first, then its price or gain in accuracy."""
     usable = [d for d in found if math.isfinite(d.value)]
     if not usable:
-        return (
-            f"{base.name} and {other.name} share no score of the same protocol, so nothing can be compared."
-        )
+        return f"{_short(base)} and {_short(other)} share no score of the same protocol, so nothing can be compared."
     main = _main(usable, base)
     clause = _clause(main, base, other)
     rest = [d for d in usable if d is not main and is_share(d.name) and d.clear is not None]
@@ -96,10 +93,10 @@ def _main(usable: Sequence[Difference], base: Audit) -> Difference:
 def _opening(base: Audit, other: Audit) -> str:
     changed = changed_dials(base.model, other.model)
     if not changed or len(changed) > 3:
-        return f"{other.name} against {base.name}"
+        return f"{_short(other)} against {_short(base)}"
     dials = " and ".join(f"{key} {_setting(new)}" for key, _, new in changed)
     before = " and ".join(_setting(old) for _, old, _ in changed)
-    return f"With {dials} instead of {before} ({other.name} against {base.name})"
+    return f"With {dials} instead of {before} ({_short(other)} against {_short(base)})"
 
 
 def changed_dials(base: Mapping[str, Any], other: Mapping[str, Any]) -> list[tuple[str, Any, Any]]:
@@ -168,7 +165,7 @@ def several_models(audits: Sequence[Audit]) -> str:
     if len(known) < 2 or len({s.protocol for s, _ in known}) > 1:
         return f"{len(audits)} models side by side; shape bias was not measured for them with one protocol."
     (low, lowest), (high, highest) = known[0], known[-1]
-    ends = f"from {show(low.value, 'shape_bias')} ({lowest.name}) to {show(high.value, 'shape_bias')} ({highest.name})"
+    ends = f"from {show(low.value, 'shape_bias')} ({_short(lowest)}) to {show(high.value, 'shape_bias')} ({_short(highest)})"
     if not (math.isfinite(low.high) and math.isfinite(high.low)):
         return f"Among {len(known)} models, shape bias goes {ends}, with no intervals to judge that by."
     if low.high < high.low:
@@ -179,3 +176,7 @@ def several_models(audits: Sequence[Audit]) -> str:
 def _lower(name: str) -> str:
     said = spoken(name)
     return said[0].lower() + said[1:] if said[1:2].islower() else said
+
+
+def _short(audit: Audit) -> str:
+    return audit.name if len(audit.name) <= MOST_NAME else audit.name[: MOST_NAME - 1] + "…"

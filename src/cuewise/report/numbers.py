@@ -46,19 +46,17 @@ def number(value: object) -> float:
 
 
 def digits(value: float) -> str:
-    """Three significant digits, without an exponent where that reads well."""
+    """Three significant digits, without an exponent where that reads well, with a true minus sign."""
     if not math.isfinite(value):
         return NOTHING
-    if value == 0:
-        return "0"
     size = abs(value)
-    if size >= 1000:
-        return f"{value:,.0f}" if size < 1e7 else f"{value:.3g}"
-    if size < 1e-2:
-        return f"{value:.2g}"
-    if size < 1:
-        return f"{value:.3f}"
-    return f"{value:.{max(0, 2 - math.floor(math.log10(size)))}f}"
+    if size == 0 or size >= 1e7 or size < 1e-2:
+        said = f"{size:.2g}" if size < 1 else f"{size:.3g}"
+    elif size >= 1000:
+        said = f"{size:,.0f}"
+    else:
+        said = f"{size:.{3 if size < 1 else max(0, 2 - math.floor(math.log10(size)))}f}"
+    return "−" + said if value < 0 else said
 
 
 def show(value: float, name: str = "", *, unit: bool = True) -> str:
@@ -66,13 +64,17 @@ def show(value: float, name: str = "", *, unit: bool = True) -> str:
     if not math.isfinite(value):
         return NOTHING
     if is_share(name):
-        return f"{100 * value:.1f}" + ("\u00a0%" if unit else "")
+        return f"{100 * value:.1f}".replace("-", "−") + ("\u00a0%" if unit else "")
     return digits(value)
 
 
 def show_end(value: float, name: str) -> str:
     """The end of an axis, without decimals that say nothing."""
-    return f"{100 * value:.0f}\u00a0%" if is_share(name) and math.isfinite(value) else f"{value:.3g}"
+    return (
+        f"{100 * value:.0f}\u00a0%"
+        if is_share(name) and math.isfinite(value)
+        else f"{value:.3g}".replace("-", "−")
+    )
 
 
 def show_interval(score: Score) -> str:
