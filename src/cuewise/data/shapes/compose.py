@@ -37,7 +37,7 @@ _SCALE = 16777  # 2.14 scale at which the outline's sheet (64000 units) fills th
 @njit(cache=True, nogil=True)
 def single_pose(key: Any, turn: int, pose: Ints) -> None:
     """One large object, anywhere it fits; `turn` is the largest rotation, in steps of TURN."""
-    share = draw(key, 0, 640, 860)  # of 1000
+    share = draw(key, 0, 660, 880)  # of 1000
     slack = FRAME * (1000 - share) // 2200
     pose[0] = FRAME // 2 + draw(key, 1, -slack, slack)
     pose[1] = FRAME // 2 + draw(key, 2, -slack, slack)
@@ -52,7 +52,7 @@ def scene_poses(key: Any, count: int, turn: int, poses: Ints) -> None:
     """`count` smaller objects, apart from each other where room is found in 32 tries each."""
     for j in range(count):
         own = mix(key, np.uint64(OBJECT + j))
-        share = draw(own, 0, 330, 420) if count > 3 else draw(own, 0, 380, 480)
+        share = draw(own, 0, 0, 70) + max(240, 510 - 55 * count)  # of 1000; fewer objects are larger
         half = FRAME * share // 2000
         best = np.int64(-1) << 60
         for trial in range(32):
@@ -103,12 +103,13 @@ def picture(
     colours = np.zeros((3, 3), np.int64)
     poses = np.zeros((len(shapes), POSE), np.int64)
     place = mix(key, np.uint64(PLACE))
-    if mode == SILHOUETTE or mode == SKETCH:
+    if mode in (SILHOUETTE, SKETCH):
         out[:] = 255
         single_pose(place, turn, poses[0])
         paint(out, fields[shapes[0]], poses[0], mode, 0, key, colours)
         return
-    palette(mix(key, np.uint64(COLOURS)), hue, colours)
+    ground = draw(key, 0, 0, 2)
+    palette(mix(key, np.uint64(COLOURS)), ground, hue, colours)
     if mode == FULL_FRAME:
         paint_texture(out, textures[0], mix(key, np.uint64(OBJECT)), colours)
         return
@@ -123,9 +124,7 @@ def picture(
     scene_poses(place, count, turn, poses)
     for j in range(count):
         own = mix(key, np.uint64(OBJECT + j))
-        ground = colours[2].copy()
-        palette(mix(own, np.uint64(COLOURS)), hue, colours)
-        colours[2] = ground
+        palette(mix(own, np.uint64(COLOURS)), ground, hue, colours)
         paint(out, fields[shapes[j]], poses[j], TEXTURED, textures[j], own, colours)
 
 

@@ -28,7 +28,7 @@ def mix(key: Any, counter: Any) -> Any:
 def draw(key: Any, counter: int, low: int, high: int) -> int:
     """A uniform integer in [low, high], the `counter`-th number of `key`."""
     bits = np.int64(mix(key, np.uint64(counter)) >> _S32)
-    return low + ((bits * np.int64(high - low + 1)) >> 32)
+    return int(low + ((bits * np.int64(high - low + 1)) >> 32))
 
 
 def mix_arrays(key: NDArray[np.uint64], counter: NDArray[np.uint64]) -> NDArray[np.uint64]:

@@ -40,19 +40,16 @@ def colour(luma: int, chroma: int, hue: int, out: Ints) -> None:
 
 
 @njit(cache=True, nogil=True)
-def palette(key: Any, hue: int, colours: Ints) -> None:
-    """Two object colours and a background; dark, middle and light are dealt at random.
+def palette(key: Any, ground: int, hue: int, colours: Ints) -> None:
+    """Two object colours and a background, one dark, one middle, one light; `ground` is the background's rank.
 
     hue ≥ 0 fixes the hue of the object's colours and greys the background (the coloured split).
     """
-    deal = draw(key, 0, 0, 5)
-    first = deal % 3
-    second = (first + 1 + deal // 3) % 3
-    slots = (first, second, 3 - first - second)
+    swap = draw(key, 0, 0, 1)
     for k in range(3):
-        slot = slots[k]
-        luma = draw(key, 4 + k, 0, 40) + (35 if slot == 0 else 110 if slot == 1 else 185)
-        chroma, angle = draw(key, 8 + k, 15, 75), draw(key, 12 + k, 0, TURN - 1)
+        rank = ground if k == 2 else (ground + 1 + (k ^ swap)) % 3
+        luma = draw(key, 4 + k, 0, 40) + (24 if rank == 0 else 110 if rank == 1 else 200)
+        chroma, angle = draw(key, 8 + k, 10, 70 if k < 2 else 45), draw(key, 12 + k, 0, TURN - 1)
         if hue >= 0:
             chroma, angle = (draw(key, 8 + k, 45, 80), hue) if k < 2 else (0, 0)
         colour(luma, chroma, angle, colours[k])
@@ -99,7 +96,7 @@ def field_at(field: NDArray[np.int16], u: int, v: int) -> int:
     f, g = (u + EDGE) & 511, (v + EDGE) & 511
     top = np.int64(field[j, i]) * (512 - f) + np.int64(field[j, i + 1]) * f
     bottom = np.int64(field[j + 1, i]) * (512 - f) + np.int64(field[j + 1, i + 1]) * f
-    return (top * (512 - g) + bottom * g) >> 18
+    return int((top * (512 - g) + bottom * g) >> 18)
 
 
 @njit(cache=True, nogil=True)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import asdict, fields, replace
+from collections.abc import Sequence
+from dataclasses import asdict, replace
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -37,6 +38,7 @@ class ShapeSet:
         self.options = _checked(split, n, size, seed, options)
         self._made: tuple[Keys, Law] | None = None
         self._columns: dict[str, NDArray[Any]] | None = None
+        self._numbers: tuple[NDArray[np.int64], NDArray[np.int64]] | None = None
 
     @classmethod
     def parse(cls, text: str) -> ShapeSet:
@@ -59,7 +61,7 @@ class ShapeSet:
         return f"ShapeSet({self.spec()!r})"
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_made": None, "_columns": None}
+        return {**self.__dict__, "_made": None, "_columns": None, "_numbers": None}
 
     def spec(self) -> str:
         """The set in one canonical string; `parse` reads it back."""
@@ -91,49 +93,42 @@ class ShapeSet:
         """Facts of each image beside its label: shape, texture, angle, colour, superclass, boxes…"""
         if self._columns is None:
             keys, law = self._law()
-            columns: dict[str, NDArray[Any]] = dict(law.columns)
-            if law.shapes is not None:
-                columns["shape"] = law.shapes
-            if law.textures is not None:
-                columns["texture"] = law.textures
-            if self.split == "scenes" and law.shapes is not None:
-                columns["boxes"] = self._boxes(keys, law.shapes)
-            self._columns = columns
+            self._columns = dict(law.columns)
+            if self.split == "scenes":
+                self._columns["boxes"] = self._boxes(keys, law.shapes)
         return self._columns
 
     def name(self, i: int) -> str:
-        """A path-like name, "star/000123-bricks.png"; conflict: "star/star12-house7.png" (shape-texture)."""
-        _, law = self._law()
+        """A path-like name: "star/000123-bricks.png"; in conflict "star/star12-house7.png".
+
+        conflict: the 12th star, wearing the 7th texture of the class house.
+        """
+        law = self._law()[1]
         folder = law.classes[law.labels[i]]
         if self.split == "conflict":
-            return f"{folder}/{self._conflict_name(i)}.png"
-        shown = self._shown(i)
-        return f"{folder}/{i:06d}{shown}.png"
+            shape, texture = self._ordinals()
+            wearer = SHAPES[law.textures[i, 0]]
+            return f"{folder}/{folder}{shape[i]}-{wearer}{texture[i]}.png"
+        words = {"shape": SHAPES, "texture": TEXTURES}
+        told = [words[column][law.columns[column][i]] for column in SPLITS[self.split].named]
+        return f"{folder}/{'-'.join([f'{i:06d}', *told])}.png"
 
     def image(self, i: int) -> Images:
         """The i-th image, uint8 size×size×3."""
-        return np.ascontiguousarray(self.batch([i])[0])
+        return self.batch([i])[0]
 
-    def batch(self, indices: Any) -> Images:
+    def batch(self, indices: Sequence[int] | NDArray[Any]) -> Images:
         """The images of `indices`, uint8 k×size×size×3."""
-        at = np.atleast_1d(np.asarray(indices, np.int64))
-        if at.size and (at.min() < -self.n or at.max() >= self.n):
-            raise IndexError(f"{self!r} has images 0..{self.n - 1}, not {int(at.max())}")
+        at = np.asarray(indices, np.int64)
+        if at.size and (at.min() < 0 or at.max() >= self.n):
+            raise IndexError(f"{self!r} has images 0 to {self.n - 1}, not {int(at.min())} to {int(at.max())}")
         keys, law = self._law()
-        none = np.full(self.n, -1, np.int64)
-        shapes, textures, hues = (
-            np.atleast_2d((none if ids is None else ids)[at].T).T
-            if (ids is None or ids.ndim == 1)
-            else ids[at]
-            for ids in (law.shapes, law.textures, law.hues)
-        )
         out = np.empty((len(at), self.size, self.size, 3), np.uint8)
         mode, turn = SPLITS[self.split].mode, turn_steps(self.options.turn)
-        shapes, textures, hues = (np.ascontiguousarray(a) for a in (shapes, textures, hues[:, 0]))
-        pictures(out, distance_fields(), keys[at], mode, shapes, textures, hues, turn)
-        if law.angles is not None:
-            for row, angle in enumerate(law.angles[at]):
-                out[row] = np.rot90(out[row], angle // 90).copy()
+        pictures(out, distance_fields(), keys[at], mode, law.shapes[at], law.textures[at], law.hues[at], turn)
+        for picture, quarters in zip(out, law.quarters[at], strict=True):
+            if quarters:
+                picture[:] = np.rot90(picture, quarters).copy()
         return out
 
     def _law(self) -> tuple[Keys, Law]:
@@ -152,29 +147,27 @@ class ShapeSet:
         scene_boxes(keys, shapes, turn, self.size, np.concatenate(solid), starts, boxes)
         return boxes
 
-    def _shown(self, i: int) -> str:
-        _, law = self._law()
-        parts = []
-        if self.split in ("fine", "rotated", "coloured") and law.shapes is not None:
-            parts.append(SHAPES[law.shapes[i]])
-        if self.split in ("aligned", "rotated", "coloured", "disjoint") and law.textures is not None:
-            parts.append(TEXTURES[law.textures[i]])
-        return "".join(f"-{p}" for p in parts)
+    def _ordinals(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """How many images up to and with each one have its shape, and its texture."""
+        if self._numbers is None:
+            law = self._law()[1]
+            self._numbers = _running(law.shapes[:, 0]), _running(law.textures[:, 0])
+        return self._numbers
 
-    def _conflict_name(self, i: int) -> str:
-        """<shape><i>-<texture's class><j>: the i-th of its shape, the j-th of its texture, from 1."""
-        _, law = self._law()
-        assert law.shapes is not None and law.textures is not None
-        shape, texture = law.shapes[i], law.textures[i]
-        a = np.count_nonzero(law.shapes[: i + 1] == shape)
-        b = np.count_nonzero(law.textures[: i + 1] == texture)
-        return f"{SHAPES[shape]}{a}-{SHAPES[texture]}{b}"
+
+def _running(ids: NDArray[np.int64]) -> NDArray[np.int64]:
+    """ids[i]'s number of occurrences in ids[: i + 1]."""
+    order = np.argsort(ids, kind="stable")
+    first = np.searchsorted(ids[order], ids[order])
+    count = np.empty_like(ids)
+    count[order] = np.arange(len(ids)) - first + 1
+    return count
 
 
 def _value(text: str, key: str, value: str) -> Any:
-    kinds = {"n": int, "size": int, "seed": int, **{f.name: type(f.default) for f in fields(Options)}}
+    defaults = {"n": 0, "size": 0, "seed": 0, **asdict(Options())}
     try:
-        return kinds.get(key, str)(value)
+        return type(defaults.get(key, ""))(value)
     except ValueError:
         raise UserError(f"{text!r}: {key} must be a number, not {value!r}") from None
 

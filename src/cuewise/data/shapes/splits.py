@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +18,8 @@ from cuewise.data.shapes.textures import TEXTURES, TURN
 Keys = NDArray[np.uint64]
 Ids = NDArray[np.int64]
 
-HUES: tuple[str, ...] = ("blue", "violet", "pink", "red", "orange", "green", "teal", "azure")
+# Eight directions of the chroma plane, 45° apart, from 18° on so that red is red.
+HUES: tuple[str, ...] = ("violet", "magenta", "red", "orange", "lime", "green", "cyan", "blue")
 ANGLES = (0, 90, 180, 270)
 
 
@@ -35,27 +37,37 @@ class Options:
     odd: float = 0.0  # scenes: how often one object is out of context
 
 
-@dataclass
+@dataclass(frozen=True)
 class Law:
-    """The facts of n images: ids for the painter, labels and columns for the user."""
+    """The facts of n images: labels and columns for the user, ids for the painter."""
 
     labels: Ids
     classes: tuple[str, ...]
-    shapes: Ids | None = None  # n, or n×objects padded with −1
-    textures: Ids | None = None
-    hues: Ids | None = None  # hue angle of the object's colours (of TURN)
-    angles: Ids | None = None  # quarter turns of the whole picture, degrees
-    columns: dict[str, NDArray[np.int64] | NDArray[np.bool_]] = field(default_factory=dict)
+    columns: dict[str, NDArray[np.int64] | NDArray[np.bool_]]
+    shapes: Ids  # n×objects, −1 where there is none
+    textures: Ids  # n×objects, likewise
+    hues: Ids  # hue angle (of TURN) of the object's colours, −1 for any
+    quarters: Ids  # quarter turns of the whole picture, counter-clockwise
 
 
 @dataclass(frozen=True)
 class Split:
-    """A split: what it is, how it is painted, which options it takes and its law."""
+    """A split: what it is, how it is painted, the columns its file names tell, its options and its law."""
 
     summary: str
     mode: int
-    law: Callable[[Keys, Options], Law]
+    named: tuple[str, ...]
     options: tuple[str, ...]
+    law: Callable[[Keys, Options], Law]
+
+
+def _law(labels: Ids, classes: tuple[str, ...], hues: Ids | None = None, **columns: Any) -> Law:
+    """A law whose painter's ids are the columns shape, texture and angle, where present."""
+    none = np.full(len(labels), -1, np.int64)
+    shapes, textures = (columns.get(key, none).reshape(len(labels), -1) for key in ("shape", "texture"))
+    hues = none if hues is None else hues
+    quarters = columns.get("angle", np.zeros_like(labels)) // 90
+    return Law(labels, classes, columns, shapes, textures, hues, quarters)
 
 
 def _bits(keys: Keys, counter: int, low: int, high: int) -> Ids:
@@ -70,10 +82,9 @@ def _happens(keys: Keys, counter: int, probability: float) -> NDArray[np.bool_]:
 def balanced(keys: Keys, kinds: int) -> Ids:
     """Each block of `kinds` images holds every kind once, in random order."""
     n = len(keys)
-    rank = mix_arrays(keys, np.array([0], np.uint64))
-    ids = np.arange(n, dtype=np.int64) // kinds
+    rank = _bits(keys, 0, 0, (1 << 30) - 1)
     result = np.empty(n, np.int64)
-    order = np.lexsort((rank, ids))  # whole blocks sorted by their random numbers
+    order = np.lexsort((rank, np.arange(n) // kinds))  # sorted by random number within each block
     result[order] = np.arange(n) % kinds
     return result
 
@@ -90,73 +101,74 @@ def _paired(keys: Keys, shapes: Ids, o: Options) -> Ids:
 
 def _aligned(keys: Keys, o: Options) -> Law:
     shapes = balanced(keys, o.classes)
-    return Law(shapes, SHAPES[: o.classes], shapes, _paired(keys, shapes, o))
+    return _law(shapes, SHAPES[: o.classes], shape=shapes, texture=_paired(keys, shapes, o))
 
 
 def _conflict(keys: Keys, o: Options) -> Law:
     shapes = balanced(keys, o.classes)
-    return Law(shapes, SHAPES[: o.classes], shapes, _other(keys, 2, shapes, o.classes))
+    return _law(shapes, SHAPES[: o.classes], shape=shapes, texture=_other(keys, 2, shapes, o.classes))
 
 
 def _texture_only(keys: Keys, o: Options) -> Law:
     textures = balanced(keys, o.classes)
-    return Law(textures, TEXTURES[: o.classes], None, textures)
+    return _law(textures, TEXTURES[: o.classes], texture=textures)
 
 
 def _bare(keys: Keys, o: Options) -> Law:
     shapes = balanced(keys, o.classes)
-    return Law(shapes, SHAPES[: o.classes], shapes)
+    return _law(shapes, SHAPES[: o.classes], shape=shapes)
 
 
 def texture_half(o: Options) -> Ids:
-    """The texture ids of the training half (even) or the test half (odd)."""
+    """The texture ids of the training half (even) or of the test half (odd)."""
     half = o.textures or o.part
     return np.arange(0 if half == "train" else 1, o.classes, 2, dtype=np.int64)
 
 
 def _disjoint(keys: Keys, o: Options) -> Law:
     shapes, half = balanced(keys, o.classes), texture_half(o)
-    return Law(shapes, SHAPES[: o.classes], shapes, half[_bits(keys, 3, 0, len(half) - 1)])
+    return _law(shapes, SHAPES[: o.classes], shape=shapes, texture=half[_bits(keys, 3, 0, len(half) - 1)])
+
+
+def _members(groups: dict[str, tuple[str, ...]], classes: int) -> list[Ids]:
+    """The shape ids of each group, among the first `classes`."""
+    ids = {name: [SHAPES.index(s) for s in shapes] for name, shapes in groups.items()}
+    return [np.array([k for k in members if k < classes], np.int64) for members in ids.values()]
 
 
 def _fine(keys: Keys, o: Options) -> Law:
     """Breed = superclass × texture; every outline of the superclass occurs in every breed."""
-    groups = [[SHAPES.index(s) for s in g if SHAPES.index(s) < o.classes] for g in SUPERCLASSES.values()]
+    groups = _members(SUPERCLASSES, o.classes)
     labels = balanced(keys, len(groups) * o.breeds)
     superclass, texture = labels // o.breeds, labels % o.breeds
     shapes = np.empty_like(labels)
     for index, members in enumerate(groups):
-        chosen = np.array(members, np.int64)[_bits(keys, 4, 0, len(members) - 1)]
+        chosen = members[_bits(keys, 4, 0, len(members) - 1)]
         shapes = np.where(superclass == index, chosen, shapes)
     names = tuple(f"{group}-{TEXTURES[t]}" for group in SUPERCLASSES for t in range(o.breeds))
-    return Law(labels, names, shapes, texture, columns={"superclass": superclass, "breed": labels})
+    return _law(labels, names, shape=shapes, texture=texture, superclass=superclass)
 
 
 def _rotated(keys: Keys, o: Options) -> Law:
     labels = balanced(keys, len(ANGLES))
     shapes = _bits(keys, 5, 0, o.classes - 1)
-    angles = np.array(ANGLES, np.int64)[labels]
-    law = Law(labels, tuple(map(str, ANGLES)), shapes, _paired(keys, shapes, o), angles=angles)
-    law.columns["angle"] = angles
-    return law
+    textures, angles = _paired(keys, shapes, o), np.array(ANGLES, np.int64)[labels]
+    return _law(labels, tuple(map(str, ANGLES)), shape=shapes, texture=textures, angle=angles)
 
 
 def _coloured(keys: Keys, o: Options) -> Law:
     """Hue is the class; shape and texture are independent of it and of each other."""
     labels, step = balanced(keys, len(HUES)), TURN // len(HUES)
-    hues = (labels * step + _bits(keys, 6, -step // 6, step // 6)) % TURN
+    hues = (TURN // 20 + labels * step + _bits(keys, 6, -(step // 6), step // 6)) % TURN
     shapes, textures = _bits(keys, 5, 0, o.classes - 1), _bits(keys, 7, 0, o.classes - 1)
-    return Law(labels, HUES, shapes, textures, hues=hues, columns={"colour": labels})
+    return _law(labels, HUES, hues, shape=shapes, texture=textures, colour=labels)
 
 
 def _scenes(keys: Keys, o: Options) -> Law:
     """Objects of one context together; with probability `odd` one of them is exchanged for a stranger."""
-    groups = [
-        np.array([SHAPES.index(s) for s in g if SHAPES.index(s) < o.classes]) for g in CONTEXTS.values()
-    ]
+    groups = _members(CONTEXTS, o.classes)
     n, labels = len(keys), balanced(keys, len(groups))
-    counts = _bits(keys, 8, 2, o.objects)
-    odd = _happens(keys, 9, o.odd)
+    counts, odd = _bits(keys, 8, 2, o.objects), _happens(keys, 9, o.odd)
     which = np.where(odd, _bits(keys, 10, 0, (1 << 20) - 1) % counts, -1)
     shapes, textures = np.full((2, n, o.objects), -1, np.int64)
     for j in range(o.objects):
@@ -164,32 +176,35 @@ def _scenes(keys: Keys, o: Options) -> Law:
         for index, members in enumerate(groups):
             strangers = np.setdiff1d(np.arange(o.classes), members)
             kin = members[_bits(own, 0, 0, len(members) - 1)]
-            stranger = strangers[_bits(own, 1, 0, len(strangers) - 1)]
+            stranger = strangers[_bits(own, 3, 0, len(strangers) - 1)]
             shapes[:, j] = np.where(labels == index, np.where(which == j, stranger, kin), shapes[:, j])
         textures[:, j] = _paired(own, shapes[:, j], o)
         shapes[j >= counts, j] = textures[j >= counts, j] = -1
     present = np.zeros((n, o.classes + 1), bool)
     np.put_along_axis(present, shapes, True, axis=1)  # −1 falls into the last column
-    columns = {"context": labels, "count": counts, "out_of_context": odd, "odd": which}
-    columns["present"] = present[:, :-1]
-    return Law(labels, tuple(CONTEXTS), shapes, textures, columns=columns)
+    facts = {"context": labels, "count": counts, "out_of_context": odd, "odd": which}
+    return _law(labels, tuple(CONTEXTS), shape=shapes, texture=textures, present=present[:, :-1], **facts)
 
 
 _COMMON = ("part", "classes", "turn")
+_PAIRED = (*_COMMON, "rho")
+_BOTH = ("shape", "texture")
 # conflict takes rho as well, so that one option string serves aligned and conflict; there it changes nothing.
 SPLITS: dict[str, Split] = {
     "aligned": Split(
-        "shape and its own texture, with probability rho", TEXTURED, _aligned, (*_COMMON, "rho")
+        "shape with its own texture, with probability rho", TEXTURED, ("texture",), _PAIRED, _aligned
     ),
-    "conflict": Split("shape with another class's texture", TEXTURED, _conflict, (*_COMMON, "rho")),
-    "texture_only": Split("a texture that fills the frame", FULL_FRAME, _texture_only, _COMMON[:2]),
-    "silhouette": Split("black shape on white", SILHOUETTE, _bare, _COMMON),
-    "sketch": Split("outline strokes only", SKETCH, _bare, _COMMON),
-    "fine": Split("breeds of a superclass differ by texture", TEXTURED, _fine, (*_COMMON, "breeds")),
-    "rotated": Split("turned by 0, 90, 180 or 270 degrees", TEXTURED, _rotated, (*_COMMON, "rho")),
-    "coloured": Split("classes coded by hue", TEXTURED, _coloured, _COMMON),
-    "scenes": Split(
-        "several objects that belong together", SCENE, _scenes, (*_COMMON, "rho", "objects", "odd")
+    "conflict": Split("shape with another class's texture", TEXTURED, (), _PAIRED, _conflict),
+    "texture_only": Split("a texture that fills the frame", FULL_FRAME, (), _COMMON[:2], _texture_only),
+    "silhouette": Split("black shape on white", SILHOUETTE, (), _COMMON, _bare),
+    "sketch": Split("outline strokes only", SKETCH, (), _COMMON, _bare),
+    "fine": Split(
+        "breeds of a superclass differ by texture", TEXTURED, ("shape",), (*_COMMON, "breeds"), _fine
     ),
-    "disjoint": Split("no texture in both train and test", TEXTURED, _disjoint, (*_COMMON, "textures")),
+    "rotated": Split("turned by 0, 90, 180 or 270 degrees", TEXTURED, _BOTH, _PAIRED, _rotated),
+    "coloured": Split("classes coded by hue", TEXTURED, _BOTH, _COMMON, _coloured),
+    "scenes": Split("objects that belong together", SCENE, (), (*_PAIRED, "objects", "odd"), _scenes),
+    "disjoint": Split(
+        "no texture in both train and test", TEXTURED, ("texture",), (*_COMMON, "textures"), _disjoint
+    ),
 }

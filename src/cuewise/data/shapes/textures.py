@@ -38,7 +38,7 @@ def band(p: int) -> int:
 @njit(cache=True, nogil=True, inline="always")
 def root(x: int) -> int:
     """⌊√x⌋ for x < 2⁵²: IEEE 754's square root is correctly rounded everywhere."""
-    return np.int64(np.sqrt(np.float64(x)))
+    return int(np.sqrt(np.float64(x)))
 
 
 @njit(cache=True, nogil=True)
@@ -57,7 +57,7 @@ def noise(p: int, q: int, key: int) -> int:
 def cells(p: int, q: int, key: int, jitter: int) -> Any:
     """Worley cells: distance to the nearest point, to the second nearest, and the nearest one's hash."""
     x, y = p >> 12, q >> 12
-    first, second, owner = np.int64(1) << 40, np.int64(1) << 40, np.int64(0)
+    first, second, owner = 1 << 40, 1 << 40, 0
     for j in range(y - 1, y + 2):
         for i in range(x - 1, x + 2):
             h = lattice(i, j, key)
@@ -92,7 +92,7 @@ def scales(p: int, q: int, slope: int, key: int) -> Any:
 
 @njit(cache=True, nogil=True)
 def bricks(p: int, q: int, slope: int, key: int) -> Any:
-    q = (q * 5) >> 2
+    p, q = (p * 3) >> 1, (q * 7) >> 2
     row = q >> 12
     x = p + (row & 1) * 4096
     fx, fy = x & 8191, q & 4095
@@ -103,7 +103,7 @@ def bricks(p: int, q: int, slope: int, key: int) -> Any:
 @njit(cache=True, nogil=True)
 def granite(p: int, q: int, slope: int, key: int) -> Any:
     """Small chips of random shade."""
-    _, _, owner = cells((p * 11) >> 2, (q * 11) >> 2, key, 500)
+    _, _, owner = cells((p * 9) >> 2, (q * 9) >> 2, key, 1900)
     return ((owner >> 20) & 3) * 85, ((owner >> 24) & 63) - 32
 
 
@@ -119,12 +119,12 @@ def wood(p: int, q: int, slope: int, key: int) -> Any:
 
 @njit(cache=True, nogil=True)
 def leopard(p: int, q: int, slope: int, key: int) -> Any:
-    """Broken rings around scattered points."""
-    d, _, owner = cells(p, q, key, 380)
+    """Rosettes: uneven, broken rings around scattered points, darker within."""
+    p, q = (p * 5) >> 2, (q * 5) >> 2
+    d, _, _ = cells(p, q, key, 1100)
     d += (noise(p * 2, q * 2, key + 3) - 2048) >> 2
-    gap = noise(p + (owner & 4095), q, key + 5)
-    ring = ramp(480 - abs(d - 1050) - (((gap - 1700) >> 1) if gap > 2300 else 0), slope)
-    return ring, -28 if d < 1050 else 0
+    thick = (noise(p * 2, q * 2, key + 5) >> 2) - 120
+    return ramp(thick - abs(d - 1050), slope), -(ramp(1050 - d, slope) >> 3)
 
 
 @njit(cache=True, nogil=True)
@@ -143,7 +143,7 @@ def checks(p: int, q: int, slope: int, key: int) -> Any:
 def cracks(p: int, q: int, slope: int, key: int) -> Any:
     p += (noise(p * 2, q * 2, key + 2) - 2048) >> 3
     q += (noise(p * 2, q * 2, key + 4) - 2048) >> 3
-    d, e, owner = cells(p, q, key, 480)
+    d, e, owner = cells((p * 5) >> 2, (q * 5) >> 2, key, 1800)
     return ramp(300 - (e - d), slope), ((owner >> 20) & 31) - 16
 
 
@@ -155,6 +155,7 @@ def stripes(p: int, q: int, slope: int, key: int) -> Any:
 @njit(cache=True, nogil=True)
 def marble(p: int, q: int, slope: int, key: int) -> Any:
     """Thin veins of two sizes along the folds of warped noise."""
+    p, q = (p * 5) >> 2, (q * 5) >> 2
     n = 2 * noise(p >> 1, q >> 1, key) + noise(p, q, key + 1) + (noise(p * 2, q * 2, key + 2) >> 1)
     vein = abs(((p + 2 * n) >> 1 & 4095) - 2048)
     fine = abs(((q + 3 * n) >> 1 & 4095) - 2048)
@@ -173,16 +174,23 @@ def hatch(p: int, q: int, slope: int, key: int) -> Any:
 
 @njit(cache=True, nogil=True)
 def clouds(p: int, q: int, slope: int, key: int) -> Any:
-    n = 4 * noise(p >> 1, q >> 1, key) + 2 * noise(p, q, key + 1) + noise(p * 2, q * 2, key + 2)
-    return min(256, max(0, (n - 9000) // 44)), 0
+    p, q = (p * 3) >> 2, (q * 3) >> 2
+    n = 4 * noise(p, q, key) + 2 * noise(p * 2, q * 2, key + 1) + noise(p * 4, q * 4, key + 2)
+    return min(256, max(0, (n - 9000) // 40)), 0
 
 
 @njit(cache=True, nogil=True)
 def fur(p: int, q: int, slope: int, key: int) -> Any:
-    """Hairs: noise stretched along a slowly bending direction."""
-    bent = q + noise(p >> 1, q >> 1, key)
-    hair = noise(p >> 1, bent * 4, key + 1) + noise(p, bent * 7 + p, key + 2)
-    return min(256, max(0, (hair - 2400) // 13)), (noise(p, q, key + 3) >> 6) - 32
+    """Two layers of tapering hairs, each lit towards its tip."""
+    q += noise(p >> 2, q >> 1, key)
+    for layer in range(2):
+        across = q * 3 + 2048 * layer
+        lane = across >> 12
+        along = (p + (lattice(lane, layer, key) & 4095)) & 4095
+        side = abs((across & 4095) - 2048)
+        if side < 2048 - along // 2:
+            return 32 + along // 19, -24 * layer - side // 64
+    return 0, -40
 
 
 @njit(cache=True, nogil=True)
