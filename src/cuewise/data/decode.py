@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from PIL import Image as Pillow
 from PIL import ImageOps
 
-from cuewise.data.headers import JpegHeader, kind, read_jpeg_header
+from cuewise.data.headers import JpegHeader, kind, missing_scans, read_jpeg_header
 
 Image = NDArray[np.uint8]  # H×W×3, RGB, C-contiguous
 
@@ -37,6 +37,8 @@ def decode(data: bytes, name: str) -> Image:
         raise BrokenImage(name, "empty file")
     if data[:3] == b"\xff\xd8\xff":
         header = read_jpeg_header(data)
+        if header is not None and header.progressive and missing_scans(data, header):
+            raise BrokenImage(name, "truncated (a progressive JPEG without its last scans)")
         if header is not None and header.plain:
             return _decode_jpeg(data, header, name)
         if header is not None and header.components == 4:

@@ -59,6 +59,7 @@ class JpegHeader(NamedTuple):
     bits: int
     orientation: int
     plain: bool
+    progressive: int  # where the frame header of a progressive JPEG lies, else 0
 
 
 _ALONE = frozenset([0x01, *range(0xD0, 0xD8)])  # markers without a length
@@ -88,11 +89,32 @@ def read_jpeg_header(data: bytes) -> JpegHeader | None:
                 return None
             bits, height, width, components = struct.unpack_from(">BHHB", data, body)
             plain = marker in _USUAL and bits == 8 and components in (1, 3) and height > 0 and width > 0
-            return JpegHeader(width, height, components, bits, orientation, plain)
+            progressive = body if marker == 0xC2 else 0
+            return JpegHeader(width, height, components, bits, orientation, plain, progressive)
         if marker == 0xE1 and data[body : body + 6] == b"Exif\0\0":
             orientation = exif_orientation(data[body + 6 : at + 2 + length])
         at += 2 + length
     return None
+
+
+def missing_scans(data: bytes, header: JpegHeader) -> bool:
+    """Whether a progressive JPEG ends before every coefficient has come in full precision.
+
+    Decoders show such a file without a word, only blurred: it was cut between two scans.
+    """
+    at = header.progressive
+    precision = {
+        data[at + 6 + 3 * k]: [14] * 64 for k in range(header.components)
+    }  # missing bits, by component
+    while (at := data.find(b"\xff\xda", at)) >= 0:  # cannot occur in coded data, where 0xff is followed by 0
+        n = data[at + 4] if at + 4 < len(data) else 0
+        if 1 <= n <= 4 and at + 8 + 2 * n <= len(data) and data[at + 2 : at + 4] == bytes([0, 6 + 2 * n]):
+            first, last, bits = data[at + 5 + 2 * n : at + 8 + 2 * n]
+            for component in data[at + 5 : at + 5 + 2 * n : 2]:
+                if component in precision and last < 64:
+                    precision[component][first : last + 1] = [bits & 15] * (last + 1 - first)
+        at += 2
+    return any(any(bits) for bits in precision.values())
 
 
 def exif_orientation(tiff: bytes) -> int:

@@ -35,7 +35,7 @@ def open_data(data: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -
 def open_sources(spec: str) -> list[Source]:
     """The sources that one piece of DATA names."""
     if re.match(r"shapes($|[:?])", spec):
-        source: Source = importlib.import_module("cuewise.data.shapes").open_shapes(spec)
+        source: Source = importlib.import_module("cuewise.data.embedded").Embedded(spec)
         return [source]
     if spec.startswith("hf:"):
         return [importlib.import_module("cuewise.data.hub").open_hf(spec)]

@@ -1,0 +1,48 @@
+"""The embedded shapes as a source: images are drawn on demand, so there are no bytes to read."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cuewise.data.decode import Image
+from cuewise.data.shapes import ShapeSet
+
+
+class Embedded:
+    """`shapes`, `shapes:conflict`, `shapes:conflict?n=500&size=64&seed=3`."""
+
+    def __init__(self, spec: str) -> None:
+        self.shapes = ShapeSet.parse(spec)
+        self.spec = spec
+
+    @property
+    def labels(self) -> NDArray[np.int64]:
+        return self.shapes.labels
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        return self.shapes.classes
+
+    @property
+    def columns(self) -> dict[str, NDArray[Any]]:
+        return self.shapes.columns
+
+    def __len__(self) -> int:
+        return len(self.shapes)
+
+    def name(self, i: int) -> str:
+        return self.shapes.name(i)
+
+    def image(self, i: int) -> Image:
+        return self.shapes.image(i)
+
+    def read(self, i: int) -> bytes | None:
+        return None
+
+    def fingerprint(self) -> dict[str, Any]:
+        count, digest = len(self), self.shapes.fingerprint_hash()
+        source = {"data": self.spec, "kind": "shapes", "count": count, "hash": digest}
+        return {"count": count, "hash": digest, "sources": [source], "skipped": []}
