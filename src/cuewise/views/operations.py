@@ -1,59 +1,95 @@
-"""From an image and drawn parameters to a view: uint8 in, uint8 size×size×3 out."""
+"""From an image and drawn parameters to a view: uint8 in, uint8 size×size×3 out, equal to torchvision on Pillow."""
 
 from __future__ import annotations
 
+import threading
+from itertools import permutations
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image, ImageEnhance, ImageFilter, ImageOps
 
+from cuewise.errors import UserError
+from cuewise.views import blur_kernel, color_kernel, resize_kernel
 from cuewise.views.params import Jitter, ViewParams
+from cuewise.views.view_kernel import view
 
 Pixels = NDArray[np.uint8]  # H×W×3, RGB
+
+_CODES = {
+    "b": color_kernel.BRIGHTNESS,
+    "c": color_kernel.CONTRAST,
+    "s": color_kernel.SATURATION,
+    "h": color_kernel.HUE,
+}
+_ORDERS: dict[str, Any] = {  # letters → four codes, 0 where there is no more
+    "".join(letters): tuple(_CODES[c] for c in letters) + (0,) * (4 - n)
+    for n in range(5)
+    for letters in permutations("bcsh", n)
+}
+_NO_JITTER = Jitter(order="")
+_kept = threading.local()  # scratch memory of this thread: fresh pages cost more than the work done in them
 
 
 def apply(image: Pixels, params: ViewParams, size: int) -> Pixels:
     """The view of `image` that `params` describes, size×size×3."""
-    c = params.crop
-    picture = Image.fromarray(image[c.top : c.top + c.height, c.left : c.left + c.width])
-    picture = picture.resize((size, size), Image.Resampling.BILINEAR)
-    if params.flip:
-        picture = ImageOps.mirror(picture)
-    if params.jitter is not None:
-        picture = _jitter(picture, params.jitter)
-    if params.gray:
-        picture = picture.convert("L").convert("RGB")
-    if params.blur is not None:
-        picture = picture.filter(ImageFilter.GaussianBlur(params.blur))
-    if params.solarize is not None:
-        picture = ImageOps.solarize(picture, params.solarize)
-    return np.ascontiguousarray(np.rot90(np.asarray(picture), params.rotation // 90))
-
-
-def _jitter(picture: Image.Image, jitter: Jitter) -> Image.Image:
-    for letter in jitter.order:
-        if letter == "b":
-            picture = ImageEnhance.Brightness(picture).enhance(jitter.brightness)
-        elif letter == "c":
-            picture = ImageEnhance.Contrast(picture).enhance(jitter.contrast)
-        elif letter == "s":
-            picture = ImageEnhance.Color(picture).enhance(jitter.saturation)
-        else:
-            hsv = np.array(picture.convert("HSV"))
-            hsv[..., 0] += np.uint8(int(jitter.hue * 255) % 256)
-            picture = Image.fromarray(hsv, "HSV").convert("RGB")
-    return picture
+    image = _checked(image)
+    crop = params.crop
+    if not (
+        0 <= crop.top <= crop.top + crop.height - 1 < image.shape[0]
+        and 0 <= crop.left <= crop.left + crop.width - 1 < image.shape[1]
+    ):
+        raise UserError(
+            f"{crop} reaches outside an image of {image.shape[1]}×{image.shape[0]}; draw it for that size"
+        )
+    jitter = params.jitter or _NO_JITTER
+    sigma = params.blur or 0.0
+    room = resize_kernel.scratch_bytes(crop.height, crop.width, size, size)
+    if sigma:
+        room = max(room, blur_kernel.scratch_bytes(size, sigma))
+    out = np.empty((size, size, 3), np.uint8)
+    view(
+        image,
+        (crop.top, crop.left, crop.height, crop.width),
+        params.flip,
+        _ORDERS[jitter.order],
+        (np.float32(jitter.brightness), np.float32(jitter.contrast), np.float32(jitter.saturation)),
+        int(jitter.hue * 255) % 256,
+        params.gray,
+        sigma,
+        256 if params.solarize is None else params.solarize,
+        _scratch(room),
+        out,
+    )
+    return np.ascontiguousarray(np.rot90(out, params.rotation // 90)) if params.rotation else out
 
 
 def center(image: Pixels, size: int) -> Pixels:
     """The evaluation view: short side to size·256/224, then the central size×size.
 
-    An image whose short side is not larger than `size` is resized to `size` and loses no border: a set kept
-    at the encoder's own size is seen whole.
+    An image whose short side is not larger than `size` is resized to `size` and loses no border on that side:
+    a set that is kept at the encoder's own size is seen whole.
     """
+    image = _checked(image)
     height, width = image.shape[:2]
     short = round(size * 256 / 224) if min(height, width) > size else size
     h = short if height <= width else int(short * height / width)
     w = short if width <= height else int(short * width / height)
-    picture = Image.fromarray(image).resize((w, h), Image.Resampling.BILINEAR)
-    top, left = round((h - size) / 2), round((w - size) / 2)
-    return np.ascontiguousarray(np.asarray(picture)[top : top + size, left : left + size])
+    window = round((h - size) / 2.0), round((w - size) / 2.0)
+    out = np.empty((size, size, 3), np.uint8)
+    room = resize_kernel.scratch_bytes(height, width, size, size)
+    resize_kernel.resize(image, (0, 0, height, width), (h, w), window, False, _scratch(room), out)
+    return out
+
+
+def _checked(image: Pixels) -> Pixels:
+    if image.dtype != np.uint8 or image.ndim != 3 or image.shape[2] != 3 or image.size == 0:
+        raise UserError(f"a view needs a uint8 image of height×width×3, not {image.dtype} {image.shape}")
+    return np.ascontiguousarray(image)
+
+
+def _scratch(length: int) -> Pixels:
+    kept: Pixels | None = getattr(_kept, "bytes", None)
+    if kept is None or kept.size < length:
+        kept = _kept.bytes = np.empty(length, np.uint8)
+    return kept
