@@ -1,3 +1,20 @@
 """cuewise: choose which visual cues an encoder learns; see which cues any vision model relies on."""
 
+from cuewise.errors import Interrupted, UserError
+from cuewise.verbs import audit, compare, demo, embed, export, pretrain, probe, score
+from cuewise.verbs import list_ as list
+
 __version__ = "0.1.0"
+__all__ = [
+    "Interrupted",
+    "UserError",
+    "audit",
+    "compare",
+    "demo",
+    "embed",
+    "export",
+    "list",
+    "pretrain",
+    "probe",
+    "score",
+]

@@ -1,1 +1,1 @@
-
+"""One question a file: what does this model rely on?"""

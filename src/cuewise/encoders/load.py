@@ -43,12 +43,18 @@ def load_encoder(spec: str | nn.Module, *, size: int | None = None, head: bool =
         return _from_file(path.with_suffix(".safetensors"), size)
     match = SPEC.match(spec)
     if match:
-        options = yaml.safe_load("{" + (match["options"] or "").replace("=", ": ").replace("&", ", ") + "}")
+        options = parse_options(match["options"])
         weights = read_weights(Path(match["weights"])) if match["weights"] else None
         return build(match["arch"], options, size=size, weights=weights, head=head, spec=spec).eval()
     if re.match(r"^[\w.]+:[\w.]+$", spec):
         return Encoder(_call_factory(spec), Card(spec, size or 224)).eval()
     raise UserError(f"no model {spec!r}: give {FORMS}")
+
+
+def parse_options(text: str | None) -> dict[str, Any]:
+    """ "width=16&norm=group" → {"width": 16, "norm": "group"}."""
+    pairs = (part.partition("=") for part in (text or "").split("&") if part)
+    return {key: yaml.safe_load(value) for key, _, value in pairs}
 
 
 def build(

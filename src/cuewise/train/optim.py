@@ -60,7 +60,10 @@ def build_optimizer(module: nn.Module, config: Optim, batch_size: int) -> torch.
     for p in module.parameters():
         if p.requires_grad:
             (decay if p.ndim > 1 or (config.name == "sgd" and config.decay_all) else plain).append(p)
-    groups: list[dict[str, Any]] = [{"params": decay, "weight_decay": config.weight_decay}, {"params": plain, "weight_decay": 0.0}]
+    groups: list[dict[str, Any]] = [
+        {"params": decay, "weight_decay": config.weight_decay},
+        {"params": plain, "weight_decay": 0.0},
+    ]
     groups = [g for g in groups if g["params"]]
     fused = all(p.device.type in ("cpu", "cuda") for g in groups for p in g["params"])
     if config.name == "sgd":

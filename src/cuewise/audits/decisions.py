@@ -1,0 +1,56 @@
+"""A table of decisions on cue-conflict images, and the scores that follow from it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from cuewise.scores import Score, proportion
+
+# "cat7-elephant1.png": shape of cat 7, texture of elephant 1
+STIMULUS = re.compile(r"^(?P<shape>.*?)[ _]?\d*-(?P<texture>.*?)[ _]?\d*(?:\.\w+)?$")
+
+
+@dataclass(frozen=True)
+class Decision:
+    """One answer: what the shape says, what the texture says, what the subject said."""
+
+    image: str
+    shape: str
+    texture: str
+    response: str
+
+
+def parse_stimulus(name: str) -> tuple[str, str] | None:
+    """(shape, texture) of a stimulus' file name, or None if it does not parse."""
+    match = STIMULUS.match(name.rpartition("/")[2])
+    return (match["shape"], match["texture"]) if match and match["shape"] and match["texture"] else None
+
+
+def shape_bias_scores(decisions: Sequence[Decision], protocol: str) -> tuple[list[Score], dict[str, Any]]:
+    """shape / (shape + texture) decisions among images whose cues differ; both accuracies; the table by class.
+
+    An answer that is neither cue counts for neither; images with shape = texture are dropped and counted.
+    """
+    asked = [d for d in decisions if d.shape != d.texture]
+    shape = sum(d.response == d.shape for d in asked)
+    texture = sum(d.response == d.texture for d in asked)
+    scores = [
+        proportion("shape_bias", shape, shape + texture, protocol),
+        proportion("shape_accuracy", shape, len(asked), protocol),
+        proportion("texture_accuracy", texture, len(asked), protocol),
+    ]
+    rows = []
+    for name in sorted({d.shape for d in asked}):
+        own = [d for d in asked if d.shape == name]
+        s, t = sum(d.response == d.shape for d in own), sum(d.response == d.texture for d in own)
+        rows.append([name, len(own), s, t, len(own) - s - t, s / (s + t) if s + t else None])
+    table = {
+        "title": f"Shape bias by shape class ({len(decisions) - len(asked)} images with equal cues dropped)",
+        "columns": ["class", "images", "shape", "texture", "neither", "shape bias"],
+        "rows": rows,
+        "dropped": len(decisions) - len(asked),
+    }
+    return scores, table

@@ -1,0 +1,73 @@
+"""What there is to choose from, one line each."""
+
+from __future__ import annotations
+
+from cuewise.errors import UserError
+
+KINDS = ("methods", "models", "negatives", "filters", "audits", "makers", "probes", "recipes")
+
+
+def catalogue(what: str) -> dict[str, str]:
+    """name → summary of all methods, models, negatives, filters, audits, makers, probes or recipes."""
+    if what not in KINDS:
+        raise UserError(f"cannot list {what!r}: {', '.join(KINDS)}")
+    return globals()[f"_{what}"]()
+
+
+def _methods() -> dict[str, str]:
+    from cuewise.methods import methods
+
+    return {name: kind.summary for name, kind in methods().items()}
+
+
+def _models() -> dict[str, str]:
+    import timm
+    import torchvision
+
+    own = {
+        "cuewise/resnet-tiny": "a ResNet for 64 pixels and less on a CPU (options ?width=32&depth=10&norm=batch)"
+    }
+    names = torchvision.models.list_models(module=torchvision.models)
+    return own | {f"torchvision/{n}": "" for n in names} | {f"timm/{n}": "" for n in timm.list_models()}
+
+
+def _negatives() -> dict[str, str]:
+    from cuewise.methods import methods
+
+    texts = {
+        "patch": "tiles of random patches of the query view: its texture and colours without its layout",
+        "texture": "an image synthesised from patches of the original",
+        "regular": "another image of the batch (a control)",
+    }
+    takes = {k: [n for n, m in methods().items() if k in m.negative_kinds] for k in texts}
+    return {k: f"{text} ({', '.join(takes[k])})" for k, text in texts.items() if takes[k]}
+
+
+def _filters() -> dict[str, str]:
+    from cuewise.cues.registry import cues
+
+    return {name: c.summary for name, c in cues().items()}
+
+
+def _audits() -> dict[str, str]:
+    from cuewise.audits.audit import audits
+
+    return {name: a.summary for name, a in audits().items()}
+
+
+def _makers() -> dict[str, str]:
+    from cuewise.make.makers import makers
+
+    return {name: m.summary for name, m in makers().items()}
+
+
+def _probes() -> dict[str, str]:
+    from cuewise.probes.run import KINDS
+
+    return {name: (text or "").splitlines()[0] for name, text in KINDS.items()}
+
+
+def _recipes() -> dict[str, str]:
+    from cuewise.recipes import recipes
+
+    return {name: r.summary for name, r in recipes().items()}

@@ -1,0 +1,71 @@
+"""Embeddings of a data set in a file."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from cuewise.data import open_data
+from cuewise.encoders import load_encoder
+from cuewise.encoders.embed import embed_dataset
+from cuewise.encoders.load import as_torch_device
+from cuewise.errors import UserError
+
+
+def write_embeddings(
+    model: str,
+    data: list[str],
+    out: Path,
+    *,
+    batch_size: int = 128,
+    size: int | None = None,
+    workers: str = "auto",
+    device: str = "auto",
+    overwrite: bool = False,
+) -> dict[str, Any]:
+    """FILE.npz or FILE.parquet: features N×D, paths N, labels N (class names) when folders name them."""
+    if out.suffix not in (".npz", ".parquet"):
+        raise UserError(f"--out {out}: end the name in .npz or .parquet")
+    if out.exists() and not overwrite:
+        raise UserError(f"{out} exists: use --overwrite or another --out")
+    if not data:
+        raise UserError("no DATA given: name a folder of images, an archive, or `shapes`")
+    images = open_data(data)
+    encoder = load_encoder(model, size=size).to(as_torch_device(device))
+    count = None if workers == "auto" else int(workers)
+    found = embed_dataset(encoder, images, batch_size=batch_size, workers=count)
+    columns: dict[str, Any] = {
+        "features": found.features,
+        "paths": np.array([images.name(int(i)) for i in found.index], dtype=np.str_),
+    }
+    if images.labels is not None:
+        columns["labels"] = np.array(images.classes)[found.labels]
+    out.parent.mkdir(parents=True, exist_ok=True)
+    (_write_parquet if out.suffix == ".parquet" else _write_npz)(columns, out)
+    skipped = images.fingerprint()["skipped"] + [{"path": p, "why": w} for p, w in found.skipped]
+    return {"file": str(out), "images": len(found.index), "dim": found.features.shape[1], "skipped": skipped}
+
+
+def _write_npz(columns: dict[str, Any], out: Path) -> None:
+    part = out.with_name(out.name + ".part")
+    with part.open("wb") as handle:
+        np.savez(handle, **columns)
+    os.replace(part, out)
+
+
+def _write_parquet(columns: dict[str, Any], out: Path) -> None:
+    try:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+    except ImportError as error:
+        raise UserError("parquet files need pyarrow: pip install 'cuewise[parquet]'") from error
+    features = columns["features"]
+    flat = pa.array(features.reshape(-1))
+    arrays = {"features": pa.FixedSizeListArray.from_arrays(flat, features.shape[1])}
+    arrays |= {k: pa.array(v.tolist()) for k, v in columns.items() if k != "features"}
+    part = out.with_name(out.name + ".part")
+    pq.write_table(pa.table(arrays), part)
+    os.replace(part, out)

@@ -1,0 +1,37 @@
+"""A run folder back as the method that trained it, heads included."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import yaml
+
+from cuewise.config import Config, resolve
+from cuewise.encoders import load_encoder
+from cuewise.errors import UserError
+from cuewise.methods import Method
+from cuewise.train.checkpoint import read_checkpoint
+
+
+def is_run(folder: Path) -> bool:
+    """Whether a folder holds a run with a checkpoint."""
+    return (folder / "config.yaml").is_file() and (folder / "checkpoints" / "last.ckpt").is_file()
+
+
+def load_config(folder: Path) -> Config:
+    """The resolved configuration of a run."""
+    return resolve(yaml.safe_load((folder / "config.yaml").read_text()))
+
+
+def load_method(folder: Path) -> Method:
+    """The method of a run in evaluation mode, from its last checkpoint."""
+    if not is_run(folder):
+        raise UserError(f"{folder} is not a run with a checkpoint: give the --out of a `cuewise pretrain`")
+    config = load_config(folder)
+    kind = config.method_class
+    state = read_checkpoint(folder / "checkpoints" / "last.ckpt")["method"]
+    classes = len(state["classifier.weight"]) if "classifier.weight" in state else 0
+    encoder = load_encoder(config.model, size=config.size)
+    method = kind(encoder, kind.Settings(**config.settings), config.negatives_dial(), classes=classes)
+    method.load_state_dict(state)
+    return method.eval()

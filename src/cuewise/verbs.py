@@ -1,0 +1,275 @@
+"""The public face: the same words and arguments in the shell and in Python.
+
+Every function here is a verb of the shell: `cuewise VERB … --some-option X` is `cuewise.VERB(…, some_option=X)`.
+The help text of an option is its line in the docstring. Heavy imports wait until a verb is used.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+
+def demo(*, out: str = "runs/demo", minutes: float = 5.0, overwrite: bool = False) -> dict[str, Any]:
+    """Tell the whole story on embedded images: two encoders, both audited, one report.
+
+    out: folder for both runs and report.html
+    minutes: about how long training may take on two cores
+    overwrite: start again even if --out holds a finished demo
+    """
+    from cuewise.demo import run_demo
+
+    return run_demo(Path(out), minutes=minutes, overwrite=overwrite)
+
+
+def pretrain(
+    *data: str,
+    out: str,
+    method: str | None = None,
+    model: str | None = None,
+    size: int | None = None,
+    epochs: int | None = None,
+    batch_size: int | None = None,
+    seed: int | None = None,
+    negatives: list[str] | None = None,
+    alpha: list[float] | None = None,
+    alpha_mode: str | None = None,
+    num_negatives: int | None = None,
+    patch_size: str | None = None,
+    patch_augment: str | None = None,
+    color_jitter: bool | None = None,
+    crops: str | None = None,
+    val: list[str] | None = None,
+    devices: str | None = None,
+    num_nodes: int | None = None,
+    precision: str | None = None,
+    workers: str | None = None,
+    config: str | None = None,
+    set: list[str] | dict[str, Any] | None = None,
+    steps: int | None = None,
+    resume: bool = False,
+    overwrite: bool = False,
+) -> dict[str, Any]:
+    """Train an encoder from unlabelled images.
+
+    data: folders, archives, shards or data sets of images; several are joined
+    out: the run folder to write
+    method: how to learn (see `cuewise list methods`) [moco]
+    model: backbone: torchvision/NAME, timm/NAME, cuewise/resnet-tiny, package.module:factory [torchvision/resnet50]
+    size: side of the views in pixels [224]
+    epochs: passes over the images [200]
+    batch_size: images a step on all devices together; the learning rate follows it [256]
+    seed: seed of everything random [0]
+    negatives: push away images without meaning: patch; for byol also regular (repeatable)
+    alpha: weight of the negatives, one for all or one a kind; 0 is off [2; byol 0.05]
+    alpha_mode: weight inside or outside the exponential: in, out [in]
+    num_negatives: negatives of each kind for each image [1]
+    patch_size: side of the patches as LOW:HIGH in pixels [16:72, scaled with the size]
+    patch_augment: change each patch: hflip,vflip,rot90
+    color_jitter: jitter colours (--no-color-jitter leaves it out) [on]
+    crops: where crops are taken: random [random]
+    val: labelled images for a k-NN accuracy after each epoch
+    devices: auto, a number, cpu:2, cuda:4, mps [auto]
+    num_nodes: machines, with torchrun or SLURM [1]
+    precision: auto, 32, bf16, 16 [auto]
+    workers: processes that load images: auto or a number [auto]
+    config: a YAML file of settings, e.g. the config.yaml of another run
+    set: any other setting as dotted.key=value, e.g. optim.lr=0.1, moco.queue=4096 (repeatable)
+    steps: stop after that many steps in all, the schedule unchanged
+    resume: go on where a run stopped
+    overwrite: replace the run in --out
+    """
+    from cuewise.config import dotted, read_yaml
+    from cuewise.train.pretrain import run_pretrain
+
+    options: dict[str, Any] = {
+        "data": [str(d) for d in data] or None,
+        "val": val,
+        "method": method,
+        "model": model,
+        "size": size,
+        "epochs": epochs,
+        "batch_size": batch_size,
+        "seed": seed,
+        "devices": devices,
+        "num_nodes": num_nodes,
+        "precision": precision,
+        "workers": workers,
+        "steps": steps,
+        "negatives": negatives,
+        "alpha": alpha,
+        "alpha_mode": alpha_mode,
+        "num_negatives": num_negatives,
+        "patch_size": patch_size,
+        "patch_augment": [a for a in patch_augment.split(",") if a] if patch_augment else None,
+        "color_jitter": color_jitter,
+        "crops": crops,
+    }
+    layers = [read_yaml(Path(config))] if config else []
+    layers += [dotted(set) if isinstance(set, list) else set or {}]
+    layers += [{k: v for k, v in options.items() if v is not None}]
+    return run_pretrain(layers, Path(out), resume=resume, overwrite=overwrite)
+
+
+def embed(
+    model: str,
+    *data: str,
+    out: str,
+    batch_size: int = 128,
+    size: int | None = None,
+    workers: str = "auto",
+    device: str = "auto",
+    overwrite: bool = False,
+) -> dict[str, Any]:
+    """Write embeddings of images.
+
+    model: a run folder, encoder.safetensors, torchvision/NAME, timm/NAME (add :FILE for weights), package.module:factory
+    data: folders, archives, shards or data sets of images; several are joined
+    out: FILE.npz or FILE.parquet with features, paths, and labels when folders name them
+    batch_size: images a forward pass
+    size: side of the input in pixels [the model's own]
+    workers: processes that load images: auto or a number
+    device: auto, cpu, cuda, mps
+    overwrite: replace the file in --out
+    """
+    from cuewise.probes.embed import write_embeddings
+
+    return write_embeddings(
+        model,
+        list(data),
+        Path(out),
+        batch_size=batch_size,
+        size=size,
+        workers=workers,
+        device=device,
+        overwrite=overwrite,
+    )
+
+
+def probe(
+    kind: str,
+    model: str,
+    *,
+    train: list[str],
+    test: list[str] | None = None,
+    k: int = 20,
+    temperature: float = 0.07,
+    size: int | None = None,
+    seed: int = 0,
+    device: str = "auto",
+) -> dict[str, Any]:
+    """Score a frozen encoder on labelled images.
+
+    kind: linear or knn
+    model: a run folder, encoder.safetensors, torchvision/NAME, timm/NAME (add :FILE for weights), package.module:factory
+    train: labelled images the probe is fitted on
+    test: labelled images it is scored on, each set by itself [a fifth of --train, held out]
+    k: neighbours of knn
+    temperature: of knn's votes
+    size: side of the input in pixels [the model's own]
+    seed: of the held-out split
+    device: auto, cpu, cuda, mps
+    """
+    from cuewise.probes.run import run_probe
+
+    return run_probe(
+        kind,
+        model,
+        train=train,
+        test=test or [],
+        k=k,
+        temperature=temperature,
+        size=size,
+        seed=seed,
+        device=device,
+    )
+
+
+def audit(
+    *model: str,
+    out: str,
+    train: list[str] | None = None,
+    test: list[str] | None = None,
+    only: str | None = None,
+    size: int | None = None,
+    seed: int = 0,
+    device: str = "auto",
+    overwrite: bool = False,
+) -> dict[str, Any]:
+    """Measure which cues models rely on, and write a report.
+
+    model: run folders, encoder.safetensors, torchvision/NAME, timm/NAME (add :FILE for weights), package.module:factory
+    out: folder for audit.json, report.html and pictures
+    train: labelled images that probes are fitted on [shapes]
+    test: images to score [the embedded cue sets]
+    only: audits to run, separated by commas (see `cuewise list audits`)
+    size: side of the input in pixels [the model's own]
+    seed: of everything random
+    device: auto, cpu, cuda, mps
+    overwrite: replace the audit in --out
+    """
+    from cuewise.audits.run import run_audit
+
+    return run_audit(
+        list(model),
+        Path(out),
+        train=train or [],
+        test=test or [],
+        only=[a for a in only.split(",") if a] if only else [],
+        size=size,
+        seed=seed,
+        device=device,
+        overwrite=overwrite,
+    )
+
+
+def score(file: str, *, audit: str = "shape_bias", subject: str | None = None) -> dict[str, Any]:
+    """Score a table of decisions made elsewhere.
+
+    file: a CSV with the columns subject,image,shape,texture,response
+    audit: shape_bias
+    subject: only this subject [all, each by itself]
+    """
+    from cuewise.audits.score import score_decisions
+
+    return score_decisions(Path(file), audit=audit, subject=subject)
+
+
+def compare(*audit: str, out: str, overwrite: bool = False) -> dict[str, Any]:
+    """Put several models side by side in one report.
+
+    audit: run or audit folders
+    out: folder for report.html
+    overwrite: replace the report in --out
+    """
+    from cuewise.report.folders import run_compare
+
+    return run_compare([Path(a) for a in audit], Path(out), overwrite=overwrite)
+
+
+def export(run: str, *, format: str, out: str, overwrite: bool = False) -> dict[str, Any]:
+    """Write a trained encoder for another library.
+
+    run: a run folder or encoder.safetensors
+    format: safetensors, torchvision, timm or onnx
+    out: the file to write
+    overwrite: replace the file in --out
+    """
+    from cuewise.encoders.export import export_encoder
+
+    return export_encoder(run, format, Path(out), overwrite=overwrite)
+
+
+def list_(what: str) -> dict[str, str]:
+    """Say what there is.
+
+    what: methods, models, negatives, filters, audits, makers or probes
+    """
+    from cuewise.catalogue import catalogue
+
+    return catalogue(what)
+
+
+VERBS = {
+    f.__name__.rstrip("_"): f for f in (demo, pretrain, embed, probe, audit, score, compare, export, list_)
+}
