@@ -9,7 +9,7 @@ from typing import Any
 
 from cuewise.report.markup import Html, clean, el, join, name_of
 from cuewise.report.numbers import spoken
-from cuewise.report.pictures import Embedded, Picture
+from cuewise.report.pictures import Embedded, Picture, Source
 from cuewise.report.reading import Audit, mapping, merged_names, sequence
 
 TILE = 288  # longest side of an example image in pixels; shown at half of it on dense screens
@@ -127,11 +127,10 @@ def views_html(views: Mapping[str, Embedded | None]) -> list[Html]:
     ]
 
 
-def sources(
-    items: Sequence[Item], views: Mapping[str, Picture], folder: Path
-) -> list[tuple[Picture, Path, int]]:
+def sources(items: Sequence[Item], views: Mapping[str, Picture], folder: Path) -> list[Source]:
     """What `embed_all` is to embed: the views first, since the examples are what may be left out."""
-    return [(p, folder, VIEW) for p in views.values()] + [(i.picture, i.audit.root, TILE) for i in items]
+    shown = [Source(picture, folder, VIEW, (name,)) for name, picture in views.items()]
+    return shown + [Source(i.picture, i.audit.root, TILE, (i.gallery, i.caption)) for i in items]
 
 
 def views_section(views: Mapping[str, Embedded | None]) -> Html:

@@ -13,6 +13,7 @@ from cuewise.report.reading import Audit, mapping
 from cuewise.scores import Score
 
 _BIAS = ("shape_bias", "shape_bias/shape_bias", "shape_bias/value")
+MOSTLY = 0.6  # of the images in which one of the cues is named; below, the sentence says so
 MOST_NAME = 60  # characters of a model name inside the sentence
 _ACCURACIES = ("linear", "knn", "clean", "accuracy")
 
@@ -50,7 +51,21 @@ def one_model(audit: Audit) -> str:
         verdict = "relies on texture more than on shape"
     else:
         verdict = "shows no clear preference between shape and texture"
-    return f"{_short(audit)} {verdict}: where the two disagree it {share} ({certainty})."
+    return (
+        f"{_short(audit)} {verdict}: where the two disagree it {share} ({certainty}){_neither(audit, bias)}."
+    )
+
+
+def _neither(audit: Audit, bias: Score) -> str:
+    """A caution when the model mostly names neither cue, since then the bias rests on a few of the images."""
+    prefix = bias.name.rpartition("/")[0]
+    parts = [
+        audit.score(f"{prefix}/{cue}" if prefix else cue) for cue in ("shape_accuracy", "texture_accuracy")
+    ]
+    named = sum(s.value for s in parts if s is not None)
+    if None in parts or not named < MOSTLY:
+        return ""
+    return f"; in {show(1 - named, 'share')} of the images it names neither cue"
 
 
 def _without_bias(audit: Audit) -> str:
@@ -158,10 +173,8 @@ def _range(d: Difference) -> str:
 
 def several_models(audits: Sequence[Audit]) -> str:
     """The two ends of shape bias among several models, and whether their intervals overlap."""
-    ranked = sorted(
-        ((bias_of(a), a) for a in audits), key=lambda pair: pair[0].value if pair[0] else math.nan
-    )
-    known = sorted(((s, a) for s, a in ranked if s is not None), key=lambda pair: pair[0].value)
+    measured = [(bias_of(a), a) for a in audits]
+    known = sorted(((s, a) for s, a in measured if s is not None), key=lambda pair: pair[0].value)
     if len(known) < 2 or len({s.protocol for s, _ in known}) > 1:
         return f"{len(audits)} models side by side; shape bias was not measured for them with one protocol."
     (low, lowest), (high, highest) = known[0], known[-1]

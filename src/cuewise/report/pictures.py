@@ -6,7 +6,7 @@ import base64
 import hashlib
 import io
 import warnings
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -29,25 +29,38 @@ class Embedded:
     key: str
 
 
-def embed_all(pictures: Sequence[tuple[Picture, Path, int]], budget: int = BUDGET) -> list[Embedded | None]:
-    """Each (picture, its folder, longest side) as data URI; the same source is encoded once, what cannot be read is None.
+@dataclass(frozen=True)
+class Source:
+    """A picture to embed: where its path starts, its longest side, and the place on the page that shows it."""
 
-    When the sum would exceed `budget` all are made smaller together; what still does not fit is left out from the end.
+    picture: Picture
+    root: Path
+    side: int
+    place: Hashable
+
+
+def embed_all(sources: Sequence[Source], budget: int = BUDGET) -> list[Embedded | None]:
+    """Each source as data URI; equal pictures are encoded once, what cannot be read is None.
+
+    When the sum over all places would exceed `budget` all are made smaller together; what still does not fit is left
+    out from the end.
     """
-    loaded = [_load(picture, root) for picture, root, _ in pictures]
+    loaded = [_load(s.picture, s.root) for s in sources]
+    images = dict(entry for entry in loaded if entry is not None)
     sides: dict[str, int] = {}
-    for entry, (_, _, side) in zip(loaded, pictures):
+    places: dict[str, set[Hashable]] = {}
+    for entry, source in zip(loaded, sources):
         if entry is not None:
-            sides[entry[0]] = max(side, sides.get(entry[0], 0))
-    images = dict(e for e in loaded if e is not None)
+            sides[entry[0]] = max(source.side, sides.get(entry[0], 0))
+            places.setdefault(entry[0], set()).add(source.place)
     encoded: dict[str, tuple[bytes, str, int, int]] = {}
     for scale, quality in _TIERS:
         encoded = {k: _encode(im, max(24, int(sides[k] * scale)), quality) for k, im in images.items()}
-        if sum(len(e[0]) for e in encoded.values()) <= budget:
+        if sum(len(e[0]) * len(places[k]) for k, e in encoded.items()) <= budget:
             break
     kept: dict[str, Embedded] = {}
     for key, (data, kind, width, height) in encoded.items():
-        budget -= len(data)
+        budget -= len(data) * len(places[key])
         if budget >= 0:
             uri = f"data:image/{kind};base64,{base64.b64encode(data).decode()}"
             kept[key] = Embedded(uri, width, height, key)

@@ -1,0 +1,213 @@
+"""The page: whole, small, offline; anything missing becomes a placeholder and never an error."""
+
+from __future__ import annotations
+
+import math
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from fake_audits import CLASSES, document
+from PIL import Image
+
+from cuewise.report import write_card, write_report
+from cuewise.report.figures import gather_figures
+from cuewise.report.numbers import digits, is_share, show, spoken
+from cuewise.report.pictures import Source, embed_all
+from cuewise.report.reading import read_audits
+from cuewise.report.score_cards import STANDARD, references
+
+
+def test_writes_three_files_with_the_same_numbers(two: dict[str, Any]) -> None:
+    path = write_report(**two)
+    page, note = path.read_text(encoding="utf-8"), (path.parent / "report.md").read_text(encoding="utf-8")
+    bias = two["documents"][1]["scores"][0]["value"]
+    assert sorted(p.name for p in path.parent.iterdir()) == ["report.html", "report.md", "scores.csv"]
+    for said in (page.replace("\u00a0", " "), note):
+        assert f"{100 * bias:.1f} %" in said
+        assert "shape bias rose from" in said
+    assert str(bias) in (path.parent / "scores.csv").read_text(encoding="utf-8")
+    assert not re.search(r"""(src|href)=["'](?!#|data:)""", page)
+    assert not re.search(r"https?://(?!www\.w3\.org)", page)
+
+
+def test_is_the_same_file_each_time(two: dict[str, Any]) -> None:
+    first = write_report(**two).read_bytes()
+    assert write_report(**two).read_bytes() == first
+
+
+def test_a_typical_audit_stays_under_eight_megabytes(tmp_path: Path) -> None:
+    """Four models, each with three galleries of 40 noisy photographs: noise is the worst a JPEG can meet."""
+    rng = np.random.default_rng(0)
+    roots = [tmp_path / str(i) for i in range(4)]
+    documents = []
+    for i, root in enumerate(roots):
+        d = document(f"m{i}", i, 0.5, root, i)
+        items = []
+        for k in range(40):
+            Image.fromarray(rng.integers(0, 255, (256, 256, 3), dtype=np.uint8)).save(
+                root / f"pictures/n{k}.jpg", quality=70
+            )
+            items.append({"image": f"pictures/n{k}.jpg", "caption": str(k), "badge": "other", "alt": str(k)})
+        d["galleries"] |= {f"g{j}": {"title": f"g{j}", "items": items} for j in range(3)}
+        documents.append(d)
+    path = write_report(documents, tmp_path / "out", roots=roots)
+    assert 1_000_000 < path.stat().st_size < 8_000_000
+    assert "picture not available" not in path.read_text(encoding="utf-8")
+
+
+def test_pictures_stay_in_their_folder_and_in_their_budget(tmp_path: Path) -> None:
+    inside = tmp_path / "in"
+    inside.mkdir()
+    noise = np.random.default_rng(0).integers(0, 255, (200, 300, 3), dtype=np.uint8)
+    Image.fromarray(noise).save(tmp_path / "secret.png")
+    Image.fromarray(noise).save(inside / "ok.png")
+    Image.new("RGBA", (10, 10), (255, 0, 0, 0)).save(inside / "alpha.png")
+    (inside / "broken.png").write_bytes(b"\x89PNG\r\n\x1a\nnope")
+    asked = ["ok.png", "../secret.png", str(tmp_path / "secret.png"), "none.png", "broken.png", "alpha.png"]
+    got = embed_all([Source(name, inside, 100, name) for name in asked])
+    assert [g is not None for g in got] == [True, False, False, False, False, True]
+    assert got[0] is not None
+    assert (got[0].width, got[0].height) == (100, 67)
+    different = [np.roll(noise, k, axis=0) for k in range(12)]
+    few = embed_all([Source(a, inside, 300, k) for k, a in enumerate(different)], budget=60_000)
+    assert sum(len(g.uri) for g in few if g) < 60_000 * 1.4
+    assert few[0] is not None
+
+
+def test_equal_pictures_of_two_models_share_a_tile(two: dict[str, Any]) -> None:
+    page = write_report(**two).read_text(encoding="utf-8")
+    assert page.count('class="tile"') == 12
+    other = two["documents"][1]["galleries"]["conflicts"]["items"][0]
+    other["image"] = "pictures/5.png"
+    assert write_report(**two).read_text(encoding="utf-8").count('class="tile"') == 13
+
+
+EMPTY: list[dict[str, Any]] = [
+    {},
+    {"model": None, "scores": None, "tables": None, "figures": None, "galleries": None, "data": None, "environment": None},
+    {"scores": [{}, {"name": "x", "value": "many"}, {"name": "y", "value": math.inf, "low": -math.inf, "n": "NaN"}, 3, None]},
+    {"tables": {"t": {}, "u": {"columns": ["a"], "rows": []}}},
+    {"tables": {"v": {"columns": ["a", "b"], "rows": [[1], [1, 2, 3], None, [None, True]]}}},
+    {"figures": {"f": {}, "g": {"kind": "pie", "series": [{"y": [1]}]}, "h": {"kind": "bars", "series": [{"x": [], "y": []}]}}},
+    {"figures": {"f": {"kind": "lines", "series": [{"x": [1, 2], "y": [None, math.nan]}, {"x": [1], "y": [1, 2], "low": [0]}, 7]}}},
+    {"figures": {"f": {"kind": "histogram", "series": [{"x": [1], "y": [4]}, {"x": ["a", "b"], "y": [4, 5]}, {"y": [1, 2]}]}}},
+    {"galleries": {"g": {}, "h": {"items": [{}, {"image": None}, {"image": 5}, {"image": "x.png", "caption": None}, None]}}},
+    {"data": {"train": [], "test": [None, {}, {"skipped": [None, {"path": None}]}]}, "command": None},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("broken", EMPTY)
+def test_misshapen_documents_never_crash(broken: dict[str, Any], tmp_path: Path) -> None:
+    for documents in ([broken], [broken, broken], [broken, document("m", 1, 0.5, tmp_path, 1)], [broken] * 6):
+        page = write_report(
+            documents, tmp_path, curves={"m": [{}, {"step": None, "train/loss": 1.0}]}
+        ).read_text(encoding="utf-8")
+        assert page.endswith("</html>\n")
+        assert 'class="lead"' in page
+
+
+def test_no_documents_is_a_page_too(tmp_path: Path) -> None:
+    assert "Nothing was audited." in write_report([], tmp_path).read_text(encoding="utf-8")
+
+
+def test_unknown_kinds_and_missing_scores_say_so(tmp_path: Path) -> None:
+    documents = [{"model": {"name": "m"}, "scores": [{"name": "shape_bias", "value": None}],
+                  "figures": {"f": {"title": "F", "kind": "pie", "series": [{"name": "s", "x": ["a"], "y": [3]}]}}}]  # fmt: skip
+    page = write_report(documents, tmp_path).read_text(encoding="utf-8")
+    assert "A figure of the kind “pie” is not known here" in page
+    assert "not measured" in page
+
+
+def test_published_values_only_for_the_published_stimuli(tmp_path: Path) -> None:
+    assert dict(references("shape_bias", {f"{STANDARD}, mean probability"})) == {
+        "ResNet-50": 0.22,
+        "humans": 0.96,
+    }
+    assert references("shape_bias", {"own 16 classes, cue-conflict"}) == ()
+    assert references("shape_bias", {STANDARD, "shapes:conflict"}) == ()
+    assert references("shape_accuracy", {STANDARD}) == ()
+    for protocol, shown in ((STANDARD, True), ("shapes:conflict", False)):
+        score = {"name": "shape_bias", "value": 0.3, "low": 0.2, "high": 0.4, "n": 1200, "protocol": protocol}
+        page = write_report([{"model": {"name": "m"}, "scores": [score]}], tmp_path).read_text(
+            encoding="utf-8"
+        )
+        assert ("humans 96.0\u00a0%" in page) is shown
+
+
+def test_equal_model_names_are_told_apart() -> None:
+    assert [a.name for a in read_audits([{"model": {"name": "m"}}] * 3, [Path()] * 3)] == [
+        "m",
+        "m (2)",
+        "m (3)",
+    ]
+
+
+def test_figures_of_one_name_are_drawn_together_with_edges_and_bounds(two: dict[str, Any]) -> None:
+    figures = gather_figures(read_audits(two["documents"], two["roots"]))
+    bars = figures[0]
+    assert [s["model"] for s in bars["series"]] == ["plain", "texture-averse"]
+    assert bars["series"][0]["x"] == list(CLASSES)
+    assert len(bars["series"][0]["low"]) == len(CLASSES)
+    histogram = next(f for f in figures if f["kind"] == "histogram")["series"][0]
+    assert histogram["x"][0] == -1
+    assert histogram["x2"][-1] == 1
+    assert len(histogram["x"]) == len(histogram["x2"]) == len(histogram["y"]) == 40
+
+
+def test_long_series_are_thinned_and_keep_their_ends() -> None:
+    figure = {"kind": "scatter", "series": [{"x": list(range(50_000)), "y": list(range(50_000))}]}
+    series = gather_figures(read_audits([{"figures": {"f": figure}}], [Path()]))[0]["series"][0]
+    assert len(series["x"]) <= 2000
+    assert (series["x"][0], series["x"][-1]) == (0, 49_999)
+
+
+def test_numbers_are_said_as_people_say_them() -> None:
+    assert [is_share(n) for n in ("shape_bias", "knn/top1", "texture/accuracy", "linear/photo/top1")] == [
+        True
+    ] * 4
+    assert [is_share(n) for n in ("negative_similarity", "entropy", "effective_rank", "mce")] == [False] * 4
+    assert (show(0.314159, "shape_bias"), show(-0.2, "negative_similarity"), show(math.nan)) == (
+        "31.4\u00a0%",
+        "−0.200",
+        "—",
+    )
+    assert [digits(v) for v in (0, 1234.5, 12.34, 0.00012, 3e9)] == ["0", "1,234", "12.3", "0.00012", "3e+09"]
+    assert (spoken("knn/top1"), spoken("shape_bias/shape_bias"), spoken("x<y")) == (
+        "k-NN top-1 accuracy",
+        "Shape bias",
+        "X<y",
+    )
+
+
+def test_model_card_tells_the_run(tmp_path: Path) -> None:
+    run = tmp_path / "averse"
+    run.mkdir()
+    path = write_card(
+        run,
+        config={"method": "moco", "epochs": 10, "optim": {"lr": 0.03}},
+        encoder={"arch": "torchvision/resnet18", "method": "moco", "size": 64, "cues": {"alpha": 2}},
+        environment={
+            "python": "3.11",
+            "data": {"count": 9, "hash": "ab", "skipped": [{"path": "a|<b>.jpg", "why": "truncated"}]},
+        },
+        metrics=[{"step": 1, "train/loss": 7.0}, {"step": 2, "train/loss": 6.5, "dials/feature_std": 0.08}],
+        scores=[
+            {
+                "name": "shape_bias",
+                "value": 0.61,
+                "low": 0.55,
+                "high": 0.67,
+                "n": 300,
+                "protocol": "shapes:conflict",
+            }
+        ],
+    )
+    card = path.read_text(encoding="utf-8")
+    for said in ("# averse", "A torchvision/resnet18 encoder, pretrained with moco; cue dials: alpha 2.", "| train/loss | 6.50 |",
+                 "| optim.lr | 0.03 |", "61.0 %", "a\\|&lt;b&gt;.jpg"):  # fmt: skip
+        assert said in card
+    empty = write_card(tmp_path, config={}, encoder={}, environment={}).read_text(encoding="utf-8")
+    assert "Not audited yet" in empty
