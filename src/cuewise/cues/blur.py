@@ -1,0 +1,99 @@
+"""Gaussian blur: removes fine detail, texture and edges alike; the isotropic baseline to diffusion."""
+
+from __future__ import annotations
+
+import math
+
+import cv2
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from cuewise.cues.levels import (
+    Array,
+    Levels,
+    Picture,
+    from_levels,
+    tensor_from_levels,
+    tensor_to_levels,
+    to_levels,
+)
+from cuewise.cues.registry import Image, register
+from cuewise.errors import UserError
+
+
+def gaussian_blur(image: Picture, *, sigma: float) -> Picture:
+    """Convolve with exp(−‖p‖²/2σ²), cut at 4σ, border mirrored.
+
+    image: uint8 or float in [0, 1]; array H×W, H×W×C or N×H×W×C, or tensor N×C×H×W. sigma in pixels; 0 is the identity.
+    """
+    if sigma < 0:
+        raise UserError(f"gaussian: sigma {sigma:g} must be at least 0")
+    if isinstance(image, Tensor):
+        return _blur_tensor(image, sigma)
+    if sigma == 0:
+        return image.copy()
+    if image.ndim == 4:
+        return np.stack([gaussian_blur(one, sigma=sigma) for one in image])
+    kernel = gaussian_kernel(sigma)
+    blurred = cv2.sepFilter2D(to_levels(image), -1, kernel, kernel, borderType=cv2.BORDER_REFLECT)
+    return from_levels(np.asarray(blurred, np.float32).reshape(image.shape), image)
+
+
+def gaussian_kernel(sigma: float) -> Array:
+    """Sampled Gaussian of 2⌈4σ⌉ + 1 taps that sum to one."""
+    radius = math.ceil(4 * sigma)
+    taps = np.exp(-0.5 * (np.arange(-radius, radius + 1) / sigma) ** 2)
+    return np.asarray(taps / taps.sum(), dtype=np.float32)
+
+
+def _blur_tensor(batch: Tensor, sigma: float) -> Tensor:
+    if sigma == 0:
+        return batch.clone()
+    levels = tensor_to_levels(batch)
+    taps = torch.as_tensor(gaussian_kernel(sigma)).to(levels)
+    channels = levels.shape[-3]
+    for axis in (-1, -2):
+        index = _mirrored(levels.shape[axis], len(taps) // 2, levels.device)
+        shape = [channels, 1, 1, 1]
+        shape[axis] = len(taps)
+        levels = F.conv2d(
+            levels.index_select(axis, index), taps.view(shape[1:]).expand(shape), groups=channels
+        )
+    return tensor_from_levels(levels, batch)
+
+
+def _mirrored(length: int, radius: int, device: torch.device) -> Tensor:
+    """… 1 0 | 0 1 2 … n−1 | n−1 n−2 …, as often as the radius needs."""
+    at = torch.arange(-radius, length + radius, device=device) % (2 * length)
+    return torch.minimum(at, 2 * length - 1 - at)
+
+
+class GaussianBlur(nn.Module):
+    """`gaussian_blur` on a batch N×C×H×W, float in [0, 1] or uint8, on any device."""
+
+    def __init__(self, sigma: float) -> None:
+        super().__init__()
+        self.sigma = sigma
+
+    def forward(self, batch: Tensor) -> Tensor:
+        return gaussian_blur(batch, sigma=self.sigma)
+
+
+def draw_sigma(rng: np.random.Generator, side: int, form: str) -> float:
+    """σ in pixels: "ssl" U(0.1, 2.0), half the time 0; "supervised" √U(10, 20) at 224 px, in proportion below."""
+    if form == "ssl":
+        return float(rng.uniform(0.1, 2.0)) if rng.random() < 0.5 else 0.0
+    if form == "supervised":
+        return math.sqrt(rng.uniform(10, 20)) * min(1.0, side / 224)
+    raise UserError(f"gaussian: no form {form!r}; there are: ssl, supervised")
+
+
+@register("gaussian", "blur texture and edges alike", sigma=None, form="supervised")
+def gaussian_cue(
+    image: Image, rng: np.random.Generator, *, sigma: float | None = None, form: str = "supervised"
+) -> Image:
+    """sigma in pixels, or None to draw it by `form` (see `draw_sigma`)."""
+    drawn = draw_sigma(rng, min(image.shape[:2]), form) if sigma is None else sigma
+    return gaussian_blur(image, sigma=drawn)

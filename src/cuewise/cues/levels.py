@@ -1,0 +1,71 @@
+"""Value ranges: operators work on grey levels 0–255; the one adapter from and to uint8 or float in [0, 1].
+
+Published thresholds (κ = 20, σ = 75, …) are grey levels. On an image in [0, 1] they silently do nothing or
+everything, so every operator passes through here instead of asking the user to divide by 255.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from cuewise.errors import UserError
+
+Array = NDArray[Any]
+Levels = NDArray[np.float32]
+Picture = TypeVar("Picture", NDArray[Any], Tensor)  # what goes in comes out
+
+
+def to_levels(image: Array) -> Levels:
+    """H×W, H×W×C or N×H×W×C, uint8 or float in [0, 1] → a float32 copy in 0–255."""
+    if image.ndim not in (2, 3, 4) or 0 in image.shape:
+        raise UserError(
+            f"an image is H×W, H×W×C or N×H×W×C, but this one has shape {image.shape}; reshape it first"
+        )
+    if image.dtype == np.uint8:
+        return image.astype(np.float32)
+    if image.dtype.kind != "f":
+        raise UserError(
+            f"an image is uint8 or float in [0, 1], but this one is {image.dtype}; convert it first"
+        )
+    _check_range(float(image.min()), float(image.max()))
+    return image.astype(np.float32) * np.float32(255)
+
+
+def from_levels(levels: Levels, like: Array) -> Array:
+    """Grey levels back to the dtype and range of `like`: uint8 is rounded and clipped, float divided by 255."""
+    if like.dtype == np.uint8:
+        return np.clip(np.rint(levels), 0, 255).astype(np.uint8)
+    return np.ascontiguousarray(levels / np.float32(255)).astype(like.dtype)
+
+
+def tensor_to_levels(batch: Tensor) -> Tensor:
+    """…×H×W tensor, uint8 or float in [0, 1] → float in 0–255 on the same device."""
+    if batch.dtype == torch.uint8:
+        return batch.float()
+    if not batch.is_floating_point():
+        raise UserError(
+            f"a batch is uint8 or float in [0, 1], but this one is {batch.dtype}; convert it first"
+        )
+    _check_range(float(batch.detach().min()), float(batch.detach().max()))
+    return batch * 255
+
+
+def tensor_from_levels(levels: Tensor, like: Tensor) -> Tensor:
+    """Grey levels back to the dtype and range of `like`, as `from_levels`."""
+    if like.dtype == torch.uint8:
+        return levels.round().clamp(0, 255).to(torch.uint8)
+    return levels / 255
+
+
+def _check_range(low: float, high: float) -> None:
+    # A hair beyond [0, 1] comes from resampling; 0–255 in float is a mistake worth stopping.
+    if not (low >= -0.5 and high <= 1.5):
+        raise UserError(
+            f"a float image must lie in [0, 1], but this one runs from {low:g} to {high:g}; "
+            "divide by 255, undo the normalisation, or pass uint8"
+        )
