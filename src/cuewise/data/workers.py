@@ -11,6 +11,7 @@ import multiprocessing
 import os
 import signal
 import sys
+import warnings
 from collections.abc import Iterator
 from typing import Any
 
@@ -52,6 +53,7 @@ def _checked(batch: Batch) -> Batch:
 
 
 def _start(maker: Maker, keys: Keys, workers: int, pin: bool) -> Any:
+    warnings.filterwarnings("ignore", message="This DataLoader will create")  # the user chose the number
     method = "fork" if "fork" in multiprocessing.get_all_start_methods() else "spawn"
     loader: DataLoader[Any] = DataLoader(
         maker,  # type: ignore[arg-type]  # keys are pairs, not integers

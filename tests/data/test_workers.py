@@ -1,0 +1,136 @@
+"""Killed workers, Ctrl-C and threads: what happens to the processes behind a loader."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+
+import numpy as np
+import psutil
+import pytest
+import torch
+
+from cuewise.data import Loader, open_data
+from cuewise.errors import UserError
+
+
+@pytest.fixture
+def ds(write, tmp_path):
+    for k in range(30):
+        write(f"s/{k:02d}.png", seed=k)
+    return open_data(tmp_path / "s")
+
+
+def draw(image, rng, index):
+    return {"x": image[:4, :4], "r": rng.random(3)}
+
+
+def frozen(batches):
+    return [
+        (b.index.tolist(), b.views["x"].numpy().tobytes(), b.views["r"].numpy().tobytes()) for b in batches
+    ]
+
+
+def alive():
+    return [child for child in psutil.Process().children() if child.status() != psutil.STATUS_ZOMBIE]
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_killed_worker_costs_nothing_but_a_line(ds, workers, capfd):
+    before = {child.pid for child in alive()}
+    loader = Loader(ds, draw, batch_size=3, seed=1, workers=workers)
+    got = []
+    for k, batch in enumerate(loader.batches(epochs=4)):
+        got.append(batch)
+        if k in (2, 20):
+            mine = [child for child in alive() if child.pid not in before]
+            os.kill(mine[0].pid, signal.SIGKILL)
+    assert frozen(got) == frozen(Loader(ds, draw, batch_size=3, seed=1, workers=0).batches(epochs=4))
+    said = [line for line in capfd.readouterr().err.splitlines() if line]
+    assert len(said) == 2
+    assert all("SIGKILL" in line and "going on" in line for line in said)
+    assert {child.pid for child in alive()} == before
+
+
+def test_the_kill_does_not_strike_the_callers_code(ds):
+    """Torch would raise from a signal handler, in the middle of whatever the training loop does."""
+    stream = Loader(ds, draw, batch_size=3, seed=1, workers=2).batches(epochs=2)
+    before = {child.pid for child in alive()}
+    next(stream)
+    for child in alive():
+        if child.pid not in before:
+            os.kill(child.pid, signal.SIGKILL)
+    end = time.monotonic() + 0.5
+    while time.monotonic() < end:
+        np.ones(10).sum()  # the caller at work
+    assert len(list(stream)) == 19
+
+
+def die(image, rng, index):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def test_a_worker_that_dies_each_time_is_given_up(ds, monkeypatch):
+    monkeypatch.setattr("cuewise.data.workers.RESTARTS", 0)
+    with pytest.raises(UserError, match=r"SIGKILL 1 times in a row; .*fewer --workers"):
+        list(Loader(ds, die, batch_size=3, seed=1, workers=1).batches())
+
+
+def test_leaving_early_ends_the_workers(ds):
+    before = {child.pid for child in alive()}
+    stream = Loader(ds, draw, batch_size=3, seed=1, workers=2).batches(epochs=100)
+    next(stream)
+    assert len(alive()) > len(before)
+    stream.close()
+    assert {child.pid for child in alive()} == before
+
+
+def inside(image, rng, index):
+    import cv2
+
+    return {"threads": np.array([torch.get_num_threads(), cv2.getNumThreads()])}
+
+
+def test_workers_use_one_thread(ds):
+    batch = next(Loader(ds, inside, batch_size=3, seed=1, workers=1).batches())
+    assert (batch.views["threads"] <= 1).all()
+
+
+INTERRUPTED = """
+    import sys, time, numpy as np
+    from cuewise.data import Loader, open_data
+
+    def slow(image, rng, index):
+        time.sleep(0.05)
+        return {"x": image[:4, :4]}
+
+    try:
+        for batch in Loader(open_data(sys.argv[1]), slow, batch_size=3, seed=1, workers=2).batches(epochs=1000):
+            print("batch", flush=True)
+    except KeyboardInterrupt:
+        print("stopped", flush=True)
+"""
+
+
+def test_ctrl_c_is_answered_by_the_main_process_alone(ds, tmp_path):
+    process = subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(INTERRUPTED), str(tmp_path / "s")],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "batch\n"
+    workers = psutil.Process(process.pid).children()
+    assert len(workers) == 2
+    os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to all of them
+    out, err = process.communicate(timeout=30)
+    assert out.endswith("stopped\n")
+    assert err == ""
+    assert process.returncode == 0
+    assert not any(worker.is_running() for worker in workers)
