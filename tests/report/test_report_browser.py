@@ -143,8 +143,9 @@ def test_keyboard_reaches_toggles_plots_and_protocols(tab: chromium.Browser, rep
 def test_hover_reads_values_and_stays_inside(tab: chromium.Browser, report: Path) -> None:
     opened(tab, report, 360, phone=True)
     for figure in range(8, 13):
-        box = tab.run(f"(s => {{ s.scrollIntoView({{block: 'center', behavior: 'instant'}}); const r = s.getBoundingClientRect();"
-                      f" return [r.left, r.top, r.width, r.height] }})(document.querySelector('#figure-{figure} .plot svg'))")  # fmt: skip
+        box = tab.run(f"""(s => {{ s.scrollIntoView({{block: 'center', behavior: 'instant'}});
+            const r = s.getBoundingClientRect(); return [r.left, r.top, r.width, r.height];
+        }})(document.querySelector('#figure-{figure} .plot svg'))""")
         for share in (0.2, 0.95):
             tab.move(box[0] + box[2] * share, box[1] + box[3] * 0.5)
             assert not tab.run(f"document.querySelector('#figure-{figure} .readout').hidden")

@@ -8,6 +8,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 from cuewise.audits.run import audit_models, short_names
 from cuewise.errors import UserError
 from cuewise.report.card import write_card
@@ -24,7 +26,9 @@ def claim_folder(out: Path, overwrite: bool) -> None:
         if not overwrite:
             raise UserError(f"{out} is not empty: use --overwrite, or name another --out")
         if not ours:
-            raise UserError(f"--overwrite would delete {out}, which holds no report of cuewise; name another --out")
+            raise UserError(
+                f"--overwrite would delete {out}, which holds no report of cuewise; name another --out"
+            )
         shutil.rmtree(out)
     elif out.exists() and not out.is_dir():
         raise UserError(f"--out {out} is a file; name a folder")
@@ -58,7 +62,9 @@ def compare_folders(folders: Sequence[Path], out: Path, *, overwrite: bool = Fal
         raise UserError("compare needs two or more run or audit folders")
     for folder in folders:
         if not (folder / "audit.json").is_file() and not (folder / "encoder.safetensors").is_file():
-            raise UserError(f"{folder} is neither an audit (audit.json) nor a finished run (encoder.safetensors)")
+            raise UserError(
+                f"{folder} is neither an audit (audit.json) nor a finished run (encoder.safetensors)"
+            )
     claim_folder(out, overwrite)
     found: list[Found] = []
     for folder, name in zip(folders, short_names([str(f) for f in folders])):
@@ -86,10 +92,13 @@ def _read(file: Path) -> dict[str, Any]:
 
 def _card(run: Path, document: Mapping[str, Any]) -> None:
     """MODEL_CARD.md beside the encoder."""
-    import yaml
-
     needed = [run / n for n in ("config.yaml", "encoder.json", "environment.json", "metrics.jsonl")]
     if all(f.exists() for f in needed):
-        config, encoder = yaml.safe_load(needed[0].read_text()), json.loads(needed[1].read_text())
-        environment, metrics = json.loads(needed[2].read_text()), read_metrics(needed[3])
-        write_card(run, config, encoder, environment, metrics, document["scores"])
+        write_card(
+            run,
+            config=yaml.safe_load(needed[0].read_text()),
+            encoder=json.loads(needed[1].read_text()),
+            environment=json.loads(needed[2].read_text()),
+            metrics=read_metrics(needed[3]),
+            scores=document["scores"],
+        )

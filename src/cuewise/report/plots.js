@@ -219,7 +219,7 @@
         const at = s.x.map((x, i) => (isNumber(s.y[i]) && x !== null ? [this.x(x), this.y(s.y[i])] : null));
         if (s.low && s.high) {
           const ok = at.map((p, i) => (p && isNumber(s.low[i]) && isNumber(s.high[i]) ? i : -1)).filter((i) => i >= 0);
-          if (ok.length > 1) svg("path", { d: "M" + ok.map((i) => `${at[i][0]} ${this.y(s.high[i])}`).join("L") + "L" + ok.reverse().map((i) => `${at[i][0]} ${this.y(s.low[i])}`).join("L") + "Z", class: `mark band ${this.tone(s)}`, "data-series": nameOf(s) }, this.root);
+          if (ok.length > 1) svg("path", { d: "M" + ok.map((i) => `${at[i][0]} ${this.y(s.high[i])}`).join("L") + "L" + ok.reverse().map((i) => `${at[i][0]} ${this.y(s.low[i])}`).join("L") + "Z", class: `mark band ${this.tone(s)}`, "fill-opacity": 1 / Math.sqrt(shown.length), "data-series": nameOf(s) }, this.root);
         }
         at.forEach((p) => { if (p) { d += `${pen ? "L" : "M"}${p[0].toFixed(1)} ${p[1].toFixed(1)}`; pen = true; } else pen = false; });
         const many = at.filter(Boolean).length, few = many <= 24;

@@ -49,7 +49,7 @@ def _card(name: str, audits: Sequence[Audit]) -> Html:
         "article",
         el("h3", spoken(name)),
         el("ul", lines, class_="lines"),
-        _scale(low, high, name, marks),
+        _scale(low, high, name, marks) if any(math.isfinite(s.value) for s in scores) else None,
         _protocol(scores),
         class_="card",
     )
@@ -95,7 +95,7 @@ def _scale(low: float, high: float, name: str, marks: Sequence[tuple[str, float]
     )
     if not marks:
         return ends
-    said = " · ".join(f"{who} {show(value, name)}" for who, value in marks)
+    said = " · ".join(f"{who} {show_end(value, name)}" for who, value in marks)
     return join(
         ends, el("p", el("span", class_="reference-key"), f"Published: {said}", class_="quiet references")
     )
