@@ -48,7 +48,7 @@ class ShapeSet:
         if name != "shapes" or (colon and not split):
             raise UserError(f"{text!r} is not a shapes set; write shapes, shapes:SPLIT or shapes:SPLIT?n=500")
         pairs = parse_qsl(query, keep_blank_values=True)
-        if query and len(pairs) != len(query.split("&")):
+        if query and not all("=" in pair for pair in query.split("&")):
             raise UserError(
                 f"{text!r}: after ? come name=value pairs joined by &, for example ?n=500&size=64"
             )
