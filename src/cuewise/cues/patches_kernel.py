@@ -2,32 +2,51 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
-from numba import njit
+from llvmlite import ir  # type: ignore[import-untyped]
+from numba import njit, types
+from numba.core import cgutils
+from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 Bytes = NDArray[np.uint8]
 Ints = NDArray[np.int64]
 
 
+@intrinsic
+def _copy_bytes(typing: Any, target: Any, source: Any, n: Any) -> Any:
+    """memcpy between addresses: a loop over a short row costs several times as much."""
+
+    def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        pointer = ir.IntType(8).as_pointer()
+        target, source = (builder.inttoptr(address, pointer) for address in args[:2])
+        cgutils.raw_memcpy(builder, target, source, args[2], 1)
+        return context.get_dummy_value()
+
+    return types.void(types.intp, types.intp, types.intp), code
+
+
+_copy: Any = _copy_bytes
+
+
 @njit(cache=True, nogil=True)
 def tile(source: Bytes, pixel: int, d: int, tops: Ints, lefts: Ints, out: Bytes) -> None:
     """Row copies of d×d patches, row by row from the top left; the last ones are cut at the border.
 
-    source: H×(W·pixel) bytes, out: h×(w·pixel) bytes, pixel: bytes of one pixel.
+    source: H×(W·pixel) bytes, out: h×(w·pixel) bytes, pixel: bytes of one pixel. Nothing is checked here.
     """
     height, width = out.shape[0], out.shape[1]
-    side = d * pixel
+    side, stride = d * pixel, source.shape[1]
     columns = (width + side - 1) // side
     for y in range(height):
-        row = y // d
+        first = y // d * columns
         for column in range(columns):
-            patch = row * columns + column
-            x0 = column * side
-            n = min(side, width - x0)
-            line = source[tops[patch] + y - row * d]
-            start = lefts[patch] * pixel
-            out[y, x0 : x0 + n] = line[start : start + n]
+            top, left = tops[first + column] + y % d, lefts[first + column]
+            start = source.ctypes.data + top * stride + left * pixel
+            n = min(side, width - column * side)
+            _copy(out.ctypes.data + y * width + column * side, start, n)
 
 
 @njit(cache=True, nogil=True)
@@ -45,21 +64,42 @@ def tile_turned(
     """The same with every patch turned by 90° · turns (counter-clockwise), then flipped up-down, left-right."""
     height, width = out.shape[0], out.shape[1] // pixel
     columns = (width + d - 1) // d
+    stride = source.shape[1]
+    flat, to = source.reshape(-1), out.reshape(-1)
     for patch in range(tops.size):
-        y0, x0 = (patch // columns) * d, (patch % columns) * d
+        y0, x0 = patch // columns * d, patch % columns * d
+        start, down, right = _walk(stride, pixel, d, turns[patch], vflips[patch], hflips[patch])
+        start += tops[patch] * stride + lefts[patch] * pixel
+        n = min(d, width - x0)
         for y in range(min(d, height - y0)):
-            v = d - 1 - y if vflips[patch] else y
-            for x in range(min(d, width - x0)):
-                u = d - 1 - x if hflips[patch] else x
-                if turns[patch] == 0:
-                    sy, sx = v, u
-                elif turns[patch] == 1:
-                    sy, sx = u, d - 1 - v
-                elif turns[patch] == 2:
-                    sy, sx = d - 1 - v, d - 1 - u
-                else:
-                    sy, sx = d - 1 - u, v
-                to = (x0 + x) * pixel
-                start = (lefts[patch] + sx) * pixel
-                for b in range(pixel):
-                    out[y0 + y, to + b] = source[tops[patch] + sy, start + b]
+            at, put = start + y * down, ((y0 + y) * width + x0) * pixel
+            if right == pixel:
+                _copy(out.ctypes.data + put, source.ctypes.data + at, n * pixel)
+            elif pixel == 3:
+                for x in range(n):
+                    to[put + 3 * x] = flat[at + x * right]
+                    to[put + 3 * x + 1] = flat[at + x * right + 1]
+                    to[put + 3 * x + 2] = flat[at + x * right + 2]
+            else:
+                for x in range(n):
+                    for b in range(pixel):
+                        to[put + x * pixel + b] = flat[at + x * right + b]
+
+
+@njit(cache=True, nogil=True)
+def _walk(stride: int, pixel: int, d: int, turns: int, vflip: int, hflip: int) -> tuple[int, int, int]:
+    """Where in a patch the turned patch starts, and its steps down and right, in bytes."""
+    last = d - 1
+    if turns == 0:
+        start, down, right = 0, stride, pixel
+    elif turns == 1:
+        start, down, right = last * pixel, -pixel, stride
+    elif turns == 2:
+        start, down, right = last * (stride + pixel), -stride, -pixel
+    else:
+        start, down, right = last * stride, pixel, -stride
+    if vflip:
+        start, down = start + last * down, -down
+    if hflip:
+        start, right = start + last * right, -right
+    return start, down, right

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 Pixels = NDArray[np.uint8]
 f32 = np.float32
+u32 = np.uint32
 
 PASSES = 3
 BITS = 24
@@ -28,34 +29,57 @@ def box_radius(sigma: float) -> f32:
 
 
 @njit(cache=True, nogil=True)
-def _box(source: Pixels, target: Pixels, step: int, radius: int, inner: np.uint32, edge: np.uint32) -> None:
+def _box(source: Pixels, target: Pixels, step: int, radius: int, inner: u32, edge: u32) -> None:
     """One box blur of flat bytes along neighbours `step` apart; the first and last (radius + 1)·step are left.
 
-    inner weighs the 2·radius + 1 whole pixels, edge the two beyond them; Σ weights = 2^24.
+    inner weighs the 2·radius + 1 whole pixels, edge the two beyond them; Σ weights ≤ 2^24.
+    Every sum is cut back to 32 bits at once: only so does the compiler keep 32-bit lanes.
     """
-    half = np.uint32(1 << (BITS - 1))
-    shift = np.uint32(BITS)
     n = source.size - 2 * (radius + 1) * step
-    middle = source[(radius + 1) * step :]
-    before, after = source[radius * step :], source[(radius + 2) * step :]
-    far_before, far_after = source, source[2 * (radius + 1) * step :]
-    out = target[(radius + 1) * step :]
+    out = target[(radius + 1) * step : (radius + 1) * step + n]
+    before, after = source[:n], source[2 * (radius + 1) * step :]
     if radius == 0:
+        middle = source[step : step + n]
         for i in range(n):
-            ends = np.uint32(np.uint32(far_before[i]) + np.uint32(far_after[i]))
-            out[i] = np.uint8((np.uint32(middle[i]) * inner + ends * edge + half) >> shift)
+            out[i] = _weighed(u32(middle[i]), u32(u32(before[i]) + u32(after[i])), inner, edge)
     elif radius == 1:
+        left, middle, right = (
+            source[step : step + n],
+            source[2 * step : 2 * step + n],
+            source[3 * step : 3 * step + n],
+        )
         for i in range(n):
-            whole = np.uint32(np.uint32(middle[i]) + np.uint32(before[i]) + np.uint32(after[i]))
-            ends = np.uint32(np.uint32(far_before[i]) + np.uint32(far_after[i]))
-            out[i] = np.uint8((whole * inner + ends * edge + half) >> shift)
+            whole = u32(u32(u32(left[i]) + u32(middle[i])) + u32(right[i]))
+            out[i] = _weighed(whole, u32(u32(before[i]) + u32(after[i])), inner, edge)
     else:
-        for i in range(n):
-            whole = np.uint32(0)
-            for j in range(1, 2 * radius + 2):
-                whole = np.uint32(whole + np.uint32(far_before[i + j * step]))
-            ends = np.uint32(np.uint32(far_before[i]) + np.uint32(far_after[i]))
-            out[i] = np.uint8((whole * inner + ends * edge + half) >> shift)
+        _wide_box(source, out, step, radius, inner, edge)
+
+
+@njit(cache=True, nogil=True)
+def _weighed(whole: u32, ends: u32, inner: u32, edge: u32) -> np.uint8:
+    total = u32(u32(whole * inner) + u32(ends * edge))
+    return np.uint8(u32(total + u32(1 << (BITS - 1))) >> u32(BITS))
+
+
+@njit(cache=True, nogil=True)
+def _wide_box(source: Pixels, out: Pixels, step: int, radius: int, inner: u32, edge: u32) -> None:
+    """Any radius: running sums, one for each of `step` interleaved lines."""
+    whole = np.zeros(step, u32)
+    for j in range(1, 2 * radius + 1):
+        for c in range(step):
+            whole[c] = u32(whole[c] + u32(source[j * step + c]))
+    reach = 2 * radius + 1
+    for first in range(0, out.size, step):
+        before, enters = (
+            source[first : first + step],
+            source[first + reach * step : first + (reach + 1) * step],
+        )
+        leaves = source[first + step : first + 2 * step]
+        after, to = source[first + (reach + 1) * step : first + (reach + 2) * step], out[first : first + step]
+        for c in range(step):
+            total = u32(whole[c] + u32(enters[c]))
+            to[c] = _weighed(total, u32(u32(before[c]) + u32(after[c])), inner, edge)
+            whole[c] = u32(total - u32(leaves[c]))
 
 
 @njit(cache=True, nogil=True)
@@ -79,18 +103,25 @@ def _repeat_ends(padded: Pixels, pad: int) -> None:
 
 
 @njit(cache=True, nogil=True)
+def _copy(source: Pixels, target: Pixels) -> None:
+    for i in range(target.size):
+        target[i] = source[i]
+
+
+@njit(cache=True, nogil=True)
 def blur(rows: Pixels, sigma: float, scratch: Pixels) -> None:
     """Blur H×3W bytes in place; scratch: at least `scratch_bytes` long."""
     exact = box_radius(sigma)
     radius = int(exact)
-    inner = np.uint32(f32(1 << BITS) / (exact * f32(2) + f32(1)))
-    edge = np.uint32(((1 << BITS) - (2 * radius + 1) * np.int64(inner)) // 2)
+    inner = u32(f32(1 << BITS) / (exact * f32(2) + f32(1)))
+    edge = u32(((1 << BITS) - (2 * radius + 1) * np.int64(inner)) // 2)
     pad = radius + 1
     height, length = rows.shape[0] + 2 * pad, rows.shape[1] + 6 * pad
     a = scratch[: height * length]
     b = scratch[height * length : 2 * height * length]
     a2, b2 = a.reshape(height, length), b.reshape(height, length)
-    a2[pad : height - pad, 3 * pad : length - 3 * pad] = rows
+    for y in range(rows.shape[0]):
+        _copy(rows[y], a2[pad + y, 3 * pad : length - 3 * pad])
     # rows of padding take part in the horizontal passes: they hold anything, and are filled before the vertical ones
     for _ in range(PASSES):
         _repeat_sides(a2, pad)
@@ -100,7 +131,8 @@ def blur(rows: Pixels, sigma: float, scratch: Pixels) -> None:
         _repeat_ends(a2, pad)
         _box(a, b, length, radius, inner, edge)
         a, b, a2, b2 = b, a, b2, a2
-    rows[:] = a2[pad : height - pad, 3 * pad : length - 3 * pad]
+    for y in range(rows.shape[0]):
+        _copy(a2[pad + y, 3 * pad : length - 3 * pad], rows[y])
 
 
 def scratch_bytes(size: int, sigma: float) -> int:

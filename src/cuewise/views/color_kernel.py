@@ -100,11 +100,11 @@ def to_gray(row: Row) -> None:
 
 
 @njit(cache=True, nogil=True)
-def solarize(row: Row, threshold: int) -> None:
+def solarize(values: NDArray[np.uint8], threshold: int) -> None:
     """Invert the values from `threshold` on; 256 inverts none."""
     limit = np.uint32(max(0, min(256, threshold)))
-    for i in range(row.size):
-        row[i] = np.uint8(255 - row[i]) if np.uint32(row[i]) >= limit else row[i]
+    for i in range(values.size):
+        values[i] = np.uint8(255 - values[i]) if np.uint32(values[i]) >= limit else values[i]
 
 
 @njit(cache=True, nogil=True)

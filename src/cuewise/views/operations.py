@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cuewise.errors import UserError
-from cuewise.views import blur_kernel, color_kernel, resize_kernel
+from cuewise.views import blur_kernel, color_kernel, resize_kernel, rotate_kernel
 from cuewise.views.params import Jitter, ViewParams
-from cuewise.views.view_kernel import view
 
 Pixels = NDArray[np.uint8]  # H×W×3, RGB
 
@@ -42,26 +41,24 @@ def apply(image: Pixels, params: ViewParams, size: int) -> Pixels:
         raise UserError(
             f"{crop} reaches outside an image of {image.shape[1]}×{image.shape[0]}; draw it for that size"
         )
-    jitter = params.jitter or _NO_JITTER
-    sigma = params.blur or 0.0
-    room = resize_kernel.scratch_bytes(crop.height, crop.width, size, size)
-    if sigma:
-        room = max(room, blur_kernel.scratch_bytes(size, sigma))
     out = np.empty((size, size, 3), np.uint8)
-    view(
-        image,
-        (crop.top, crop.left, crop.height, crop.width),
-        params.flip,
-        _ORDERS[jitter.order],
-        (np.float32(jitter.brightness), np.float32(jitter.contrast), np.float32(jitter.saturation)),
-        int(jitter.hue * 255) % 256,
-        params.gray,
-        sigma,
-        256 if params.solarize is None else params.solarize,
-        _scratch(room),
-        out,
-    )
-    return np.ascontiguousarray(np.rot90(out, params.rotation // 90)) if params.rotation else out
+    rectangle = (crop.top, crop.left, crop.height, crop.width)
+    room = resize_kernel.scratch_bytes(crop.height, crop.width, size, size)
+    resize_kernel.resize(image, rectangle, (size, size), (0, 0), params.flip, _scratch(room), out)
+    rows = out.reshape(size, 3 * size)
+    if params.jitter or params.gray:
+        _color(rows, params.jitter or _NO_JITTER, params.gray)
+    if params.blur:
+        blur_kernel.blur(rows, params.blur, _scratch(blur_kernel.scratch_bytes(size, params.blur)))
+    if params.solarize is not None:
+        color_kernel.solarize(out.reshape(-1), params.solarize)
+    return rotate_kernel.turned(out, params.rotation // 90) if params.rotation else out
+
+
+def _color(rows: Pixels, jitter: Jitter, gray: bool) -> None:
+    factors = (np.float32(jitter.brightness), np.float32(jitter.contrast), np.float32(jitter.saturation))
+    shift = int(jitter.hue * 255) % 256  # towards zero, then around the circle of 256 hues
+    color_kernel.color(rows, _ORDERS[jitter.order], factors, shift, gray)
 
 
 def center(image: Pixels, size: int) -> Pixels:

@@ -38,7 +38,7 @@ def contact_sheet(
     draw = ImageDraw.Draw(sheet)
     x = margin_left
     for role, column in pictures.items():
-        draw.text((x + widths[role] / 2, _MARGIN), role, fill=_INK, font=heading, anchor="mt")
+        draw.text((x + widths[role] / 2, _MARGIN + 14), role, fill=_INK, font=heading, anchor="ms")
         y = top
         for picture, height in zip(column, heights):
             sheet.paste(picture, (x + (widths[role] - picture.width) // 2, y))
