@@ -69,7 +69,11 @@ def test_a_folder_inside_a_zip(tmp_path):
 
 def test_a_zip_of_a_folder_may_hold_the_folder_itself(tmp_path):
     members = {"pets/": b"", "__MACOSX/pets/._a.png": b"x", **{f"pets/{k}": v for k, v in PETS.items()}}
-    assert names(open_data(zip_of(tmp_path / "pets.zip", members))) == list(PETS)
+    path = zip_of(tmp_path / "pets.zip", members)
+    assert names(open_data(path)) == list(PETS)
+    assert names(open_data(path / "dog")) == names(open_data(path / "pets/dog")) == ["b.png", "c d.png"]
+    with pytest.raises(UserError, match=r"holds no images but archives; .*pets\.zip"):
+        open_data(tmp_path)
 
 
 def test_odd_members(tmp_path):

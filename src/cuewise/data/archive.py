@@ -63,7 +63,9 @@ def index_zip(path: str, inside: str) -> Index:
 
 def _add_members(data: mmap.mmap, path: str, inside: str, builder: Builder) -> None:
     prefix = os.fsencode(inside.strip("/")) + b"/" if inside.strip("/") else b""
-    root = prefix or common_root(member.name for member in members(data, path))
+    root = prefix
+    if not any(member.name.startswith(prefix) for member in members(data, path)) or not prefix:
+        root = common_root(member.name for member in members(data, path)) + prefix
     for member in members(data, path):
         name = member.name
         if not name.startswith(root) or not wanted(name[len(root) :]):

@@ -111,7 +111,12 @@ def _reserve(n: int, like: NDArray[Any]) -> torch.Tensor:
     kind = torch.from_numpy(np.empty(0, dtype=like.dtype)).dtype
     if get_worker_info() is None or like.nbytes == 0:
         return torch.empty((n, *like.shape), dtype=kind)
-    storage = torch.UntypedStorage._new_shared(n * like.nbytes)
+    try:
+        storage = torch.UntypedStorage._new_shared(n * like.nbytes)
+    except RuntimeError as error:
+        raise UserError(
+            f"no shared memory for a batch ({error}); give /dev/shm more room, a smaller --batch-size or --workers 0"
+        ) from None
     return torch.empty(0, dtype=kind).set_(storage, 0, (n, *like.shape))  # type: ignore[call-overload,no-any-return]
 
 

@@ -117,7 +117,17 @@ def _filled(source: Source, spec: str) -> Source:
             f"{spec}: none of the {len(skipped)} image files can be used "
             f"(the first is {first['path']}: {first['why']}); mend or replace them"
         )
+    packed = _archives(spec)
+    if packed:
+        raise UserError(f"{spec} holds no images but archives; give them by name, for example {packed[0]}")
     raise UserError(f"{spec} holds no images; it needs .jpg, .png, .webp, .bmp, .tif, .gif or .ppm files")
+
+
+def _archives(path: str) -> list[str]:
+    if not os.path.isdir(path):
+        return []
+    found = [name for name in sorted(os.listdir(path)) if name.endswith((".zip", ".tar", ".parquet"))]
+    return [os.path.join(path, name) for name in found]
 
 
 def expand(text: str) -> list[str]:

@@ -95,16 +95,16 @@ def _until_killed(stream: Any) -> Iterator[Batch]:
         except StopIteration:
             return
         except Exception:
-            if _killed(stream):
+            if _killed(stream, patience=0.1):
                 return
             raise
         yield batch
 
 
-def _killed(stream: Any) -> list[int]:
-    """Signals that ended workers."""
+def _killed(stream: Any, patience: float = 0.0) -> list[int]:
+    """Signals that ended workers; a broken connection may be noticed a moment before the end of its process."""
     for worker in stream._workers:
-        worker.join(0.05)
+        worker.join(patience)
     return [-worker.exitcode for worker in stream._workers if worker.exitcode and worker.exitcode < 0]
 
 
