@@ -93,7 +93,7 @@ EMPTY: list[dict[str, Any]] = [
     {"tables": {"v": {"columns": ["a", "b"], "rows": [[1], [1, 2, 3], None, [None, True]]}}},
     {"figures": {"f": {}, "g": {"kind": "pie", "series": [{"y": [1]}]}}},
     {"figures": {"h": {"kind": "bars", "series": [{"x": [], "y": []}]}}},
-    {"figures": {"f": {"kind": "lines", "series": [{"x": [1, 2], "y": [None, math.nan]}, {"x": [1], "y": [1, 2], "low": [0]}, 7]}}},
+    {"figures": {"f": {"kind": "lines", "series": [{"x": [1], "y": [math.nan]}, {"x": [3], "y": [1, 2], "low": []}, 7]}}},
     {"figures": {"f": {"kind": "histogram", "series": [{"x": [1], "y": [4]}, {"x": ["a", "b"], "y": [4, 5]}, {"y": [1, 2]}]}}},
     {"galleries": {"g": {}, "h": {"items": [{}, {"image": None}, {"image": 5}, {"image": "x.png", "caption": None}, None]}}},
     {"data": {"train": [], "test": [None, {}, {"skipped": [None, {"path": None}]}]}, "command": None},

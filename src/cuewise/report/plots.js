@@ -27,7 +27,7 @@
     const size = Math.abs(v);
     if (size === 0) return "0";
     if (size >= 1e6 || size < 1e-4) return v.toExponential(2).replace("-", "−");
-    return String(Number(v.toPrecision(size >= 1000 ? 6 : 4))).replace("-", "−");
+    return String(Number(v.toPrecision(size >= 1000 ? 6 : 3))).replace("-", "−");
   };
 
   // Round numbers between low and high, about `count` of them.
@@ -291,10 +291,10 @@
       html("p", "head", t.head, this.readout);
       same.forEach((o) => o.lines.forEach((line) => html("p", "", line, this.readout)));
       const scale = this.root.getBoundingClientRect().width / this.width, wide = this.readout.offsetWidth;
-      let left = t.x * scale + 12;
-      if (left + wide > this.holder.clientWidth) left = t.x * scale - wide - 12;
-      this.readout.style.left = `${Math.max(0, Math.min(left, this.holder.clientWidth - wide))}px`;
-      this.readout.style.top = `${Math.max(0, Math.min(t.y * scale - 20, this.holder.clientHeight - this.readout.offsetHeight))}px`;
+      // Above the mark, over the legend if need be: what is read must not be hidden by its own value.
+      const left = Math.min(t.x * scale - wide / 2, this.holder.clientWidth - wide), tall = this.readout.offsetHeight;
+      this.readout.style.left = `${Math.max(0, left)}px`;
+      this.readout.style.top = `${Math.max(-tall, Math.min(...same.map((o) => o.y)) * scale - tall - 14)}px`;
       if (aloud) this.status.textContent = [t.head, ...same.flatMap((o) => o.lines)].join(". ");
     }
   }
