@@ -73,19 +73,32 @@ def galleries_html(
 
 
 def _tiles(pairs: Sequence[tuple[Item, Embedded | None]], *, alone: bool) -> list[Html]:
-    # Saliency maps share a caption but not their pixels, so both must agree before two models share a tile.
+    # Models share a tile where the pixels agree; one model's repeated picture stays repeated.
     groups: dict[object, list[tuple[Item, Embedded | None]]] = {}
+    seen: dict[tuple[str, str], int] = {}
     for position, (item, picture) in enumerate(pairs):
-        key: object = (picture.key, item.caption) if picture is not None else position
+        key: object = position
+        if picture is not None:
+            mine = (item.audit.name, picture.key)
+            seen[mine] = seen.get(mine, 0) + 1
+            key = (picture.key, seen[mine])
         groups.setdefault(key, []).append((item, picture))
     return [_tile(members, alone=alone) for members in groups.values()]
 
 
 def _tile(members: Sequence[tuple[Item, Embedded | None]], *, alone: bool) -> Html:
     item, picture = members[0]
-    badges = [_badge(i, alone=alone) for i, _ in members if i.badge or not alone]
+    same = len({i.caption for i, _ in members}) == 1
+    badges: list[Html] = []
+    for one, _ in members:
+        if one.badge or not alone:
+            badges.append(_badge(one, alone=alone))
+        if not same:
+            badges.append(name_of(one.caption))
     caption = el(
-        "figcaption", name_of(item.caption) if item.caption else None, el("span", badges, class_="badges")
+        "figcaption",
+        name_of(item.caption) if same and item.caption else None,
+        el("span", badges, class_="badges"),
     )
     return el("figure", image_html(picture, item.alt), caption, class_="tile")
 

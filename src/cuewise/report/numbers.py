@@ -9,9 +9,11 @@ from cuewise.scores import Score
 
 NOTHING = "—"
 # Words that make a score a share of something, in 0..1; any other score keeps its own unit.
-_SHARE = re.compile(
-    r"(accuracy|acc|bias|share|top-?\d|rate|knn|linear|fewshot|consistency|map)$|^(knn|linear|fewshot)\b"
-)
+_SHARE_END = re.compile(r"^(accuracy|acc|bias|share|top-?\d|rate|consistency|map)$")
+_SHARE_START = re.compile(
+    r"^(knn|linear|fewshot|rotation|finetune|cue)\d*$"
+)  # probe or audit, then what it was tested on
+_OWN_UNIT = re.compile(r"similarity|entropy|norm|loss|rank|std|error|mce|nats|bits|distance")
 _SPOKEN = {
     "knn": "k-NN",
     "top1": "top-1 accuracy",
@@ -28,8 +30,10 @@ _WORD = re.compile(r"^[a-z]+\d?$")
 
 def is_share(name: str) -> bool:
     """Whether a score of this name is a share in 0..1 (an accuracy, a bias), to be said in per cent."""
-    tail = name.lower().split("/")[-1].replace("-", "_").split("_")
-    return bool(_SHARE.search(tail[-1]) or _SHARE.search(tail[0]))
+    parts = name.lower().replace("-", "_").split("/")
+    if _OWN_UNIT.search(parts[-1]):
+        return False
+    return bool(_SHARE_END.match(parts[-1].split("_")[-1]) or _SHARE_START.match(parts[0].split("_")[0]))
 
 
 def finite(value: object) -> bool:
