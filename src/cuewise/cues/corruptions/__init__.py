@@ -1,0 +1,145 @@
+"""The corruptions of ImageNet-C: 15 in four families and 4 extra, at five severities, for images of any size.
+
+D. Hendrycks, T. Dietterich, "Benchmarking Neural Network Robustness to Common Corruptions and Perturbations",
+ICLR 2019. Constants as published there and in its code.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from cuewise.cues.corruptions import blur, digital, noise, weather
+from cuewise.cues.corruptions.source import Bytes, Source
+from cuewise.cues.corruptions.spatter import spatter
+from cuewise.cues.registry import register
+from cuewise.errors import UserError
+
+__all__ = ["CORRUPTIONS", "FAMILIES", "SEVERITIES", "Corruption", "corrupt", "corruption_rng", "variants"]
+
+SEVERITIES = (1, 2, 3, 4, 5)
+SMALLEST = 8
+
+
+@dataclass(frozen=True)
+class Corruption:
+    """A named corruption; `in_mce` is false for the four that do not count in the mean corruption error."""
+
+    name: str
+    family: str
+    in_mce: bool
+    function: Callable[[Source, int, np.random.Generator], Bytes]
+
+
+def _table() -> dict[str, Corruption]:
+    counted: dict[str, tuple[Any, ...]] = {
+        "noise": (noise.gaussian_noise, noise.shot_noise, noise.impulse_noise),
+        "blur": (blur.defocus_blur, blur.glass_blur, blur.motion_blur, blur.zoom_blur),
+        "weather": (weather.snow, weather.frost, weather.fog, weather.brightness),
+        "digital": (digital.contrast, digital.elastic_transform, digital.pixelate, digital.jpeg_compression),
+    }
+    extra = {
+        "noise": noise.speckle_noise,
+        "blur": blur.gaussian_blur,
+        "weather": spatter,
+        "digital": digital.saturate,
+    }
+    rows = [Corruption(f.__name__, family, True, f) for family, fs in counted.items() for f in fs]
+    rows += [Corruption(f.__name__, family, False, f) for family, f in extra.items()]
+    return {row.name: row for row in rows}
+
+
+CORRUPTIONS: dict[str, Corruption] = _table()
+FAMILIES: dict[str, tuple[str, ...]] = {
+    family: tuple(c.name for c in CORRUPTIONS.values() if c.in_mce and c.family == family)
+    for family in ("noise", "blur", "weather", "digital")
+}
+
+
+def corruption_rng(seed: int, name: str, corruption: str, severity: int) -> np.random.Generator:
+    """The generator of one variant of one image: the same on every machine, in any order of work."""
+    key = "\0".join((str(seed), name, corruption, str(severity)))
+    digest = hashlib.blake2b(key.encode("utf-8", "surrogateescape"), digest_size=16).digest()
+    return np.random.default_rng(int.from_bytes(digest, "little"))
+
+
+def _check(image: Bytes, names: Iterable[str], severities: Iterable[int]) -> None:
+    for name in names:
+        if name not in CORRUPTIONS:
+            raise UserError(f"no corruption {name!r}; there are: {', '.join(CORRUPTIONS)}")
+    for severity in severities:
+        if severity not in SEVERITIES:
+            raise UserError(f"corruption severity {severity!r}: must be 1, 2, 3, 4 or 5")
+    if image.dtype != np.uint8 or image.ndim not in (2, 3):
+        raise UserError(f"a {image.dtype} image of {image.ndim} axes: corruptions take uint8, H×W or H×W×C")
+    if min(image.shape[:2]) < SMALLEST:
+        size = "×".join(str(n) for n in image.shape[:2])
+        raise UserError(
+            f"an image of {size} pixels: corruptions need {SMALLEST}×{SMALLEST} or more; enlarge it"
+        )
+
+
+def corrupt(
+    image: Bytes,
+    name: str,
+    severity: int,
+    rng: np.random.Generator,
+    *,
+    scale_to_image: bool = False,
+    frost_images: str | None = None,
+) -> Bytes:
+    """The image (uint8, H×W or H×W×C, any size from 8) under one corruption.
+
+    scale_to_image: radii are published for 224 pixels; multiply them by (shorter side)/224.
+    frost_images: a folder of photographs of frost; without it, frost is drawn.
+    """
+    _check(image, (name,), (severity,))
+    source = Source(image, scale_to_image=scale_to_image, frost_images=frost_images)
+    return source.finish(CORRUPTIONS[name].function(source, severity, rng))
+
+
+def variants(
+    image: Bytes,
+    *,
+    seed: int,
+    name: str,
+    corruptions: Iterable[str] | None = None,
+    severities: Iterable[int] = SEVERITIES,
+    scale_to_image: bool = False,
+    frost_images: str | None = None,
+) -> Iterator[tuple[str, int, Bytes]]:
+    """(corruption, severity, image) for the 15 counted corruptions, or those asked, × severities.
+
+    Each equals `corrupt(image, corruption, severity, corruption_rng(seed, name, corruption, severity))`; what does
+    not depend on the corruption or the severity is computed once. `name` is the image's own, e.g. "dog/rex.jpg".
+    """
+    chosen = [c.name for c in CORRUPTIONS.values() if c.in_mce] if corruptions is None else list(corruptions)
+    strengths = tuple(severities)
+    _check(image, chosen, strengths)
+    source = Source(image, scale_to_image=scale_to_image, frost_images=frost_images)
+    for corruption in chosen:
+        for severity in strengths:
+            rng = corruption_rng(seed, name, corruption, severity)
+            yield corruption, severity, source.finish(CORRUPTIONS[corruption].function(source, severity, rng))
+
+
+@register(
+    "corrupted",
+    "one of the ImageNet-C corruptions at severity 1 to 5",
+    corruption="gaussian_noise",
+    severity=3,
+    scale_to_image=False,
+)
+def corrupted_cue(
+    image: Bytes,
+    rng: np.random.Generator,
+    *,
+    corruption: str = "gaussian_noise",
+    severity: int = 3,
+    scale_to_image: bool = False,
+) -> Bytes:
+    return corrupt(image, corruption, severity, rng, scale_to_image=scale_to_image)
