@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import math
+import os
 import pickle
 import re
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -81,6 +85,26 @@ def test_an_image_depends_on_its_number_only(split: str) -> None:
     copy = pickle.loads(pickle.dumps(made))
     assert np.array_equal(copy.image(31), whole[31])
     assert copy.name(31) == fresh.name(31)
+
+
+INTERPRETED = """
+import sys, warnings
+import numpy as np
+import cuewise.data.shapes.shape_set as module
+warnings.simplefilter("ignore")  # numpy tells of the wrap-around that the hash wants
+module.distance_fields = lambda: np.load(sys.argv[1])
+sets = [module.ShapeSet(split, n=3, size=16, seed=4) for split in module.SPLITS]
+np.save(sys.argv[2], np.stack([s.batch([0, 1, 2]) for s in sets]))
+"""
+
+
+def test_compiled_kernels_equal_the_interpreted_ones(tmp_path: Path) -> None:
+    """Python's integers do not overflow: nothing depends on the compiler, the word size or rounding."""
+    np.save(tmp_path / "fields.npy", distance_fields())
+    command = [sys.executable, "-c", INTERPRETED, str(tmp_path / "fields.npy"), str(tmp_path / "out.npy")]
+    subprocess.run(command, env={**os.environ, "NUMBA_DISABLE_JIT": "1"}, check=True)
+    compiled = [ShapeSet(split, n=3, size=16, seed=4).batch([0, 1, 2]) for split in SPLITS]
+    assert np.array_equal(np.load(tmp_path / "out.npy"), np.stack(compiled))
 
 
 def test_pickles_are_small_whatever_was_generated() -> None:

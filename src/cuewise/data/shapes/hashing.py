@@ -15,16 +15,16 @@ _SECOND = np.uint64(0x94D049BB133111EB)
 _S27, _S30, _S31, _S32 = np.uint64(27), np.uint64(30), np.uint64(31), np.uint64(32)
 
 
-@njit(cache=True, nogil=True, inline="always")
+@njit(cache=True, nogil=True)
 def mix(key: Any, counter: Any) -> Any:
-    """64 random bits of (key, counter), both uint64; `mix.py_func` does the same to numpy arrays."""
+    """64 random bits of (key, counter), both uint64."""
     x = key + (counter + np.uint64(1)) * _GAMMA
     x = (x ^ (x >> _S30)) * _FIRST
     x = (x ^ (x >> _S27)) * _SECOND
     return x ^ (x >> _S31)
 
 
-@njit(cache=True, nogil=True, inline="always")
+@njit(cache=True, nogil=True)
 def draw(key: Any, counter: int, low: int, high: int) -> int:
     """A uniform integer in [low, high], the `counter`-th number of `key`."""
     bits = np.int64(mix(key, np.uint64(counter)) >> _S32)
@@ -33,7 +33,8 @@ def draw(key: Any, counter: int, low: int, high: int) -> int:
 
 def mix_arrays(key: NDArray[np.uint64], counter: NDArray[np.uint64]) -> NDArray[np.uint64]:
     """`mix`, element by element."""
-    result: NDArray[np.uint64] = mix.py_func(np.atleast_1d(key), np.atleast_1d(counter))
+    plain = getattr(mix, "py_func", mix)  # mix itself when numba is switched off
+    result: NDArray[np.uint64] = plain(np.atleast_1d(key), np.atleast_1d(counter))
     return result
 
 
@@ -49,7 +50,7 @@ def stream_keys(seed: int, stream: int, count: int) -> NDArray[np.uint64]:
     return mix_arrays(root, np.arange(count, dtype=np.uint64))
 
 
-@njit(cache=True, nogil=True, inline="always")
+@njit(cache=True, nogil=True)
 def lattice(x: int, y: int, key: int) -> int:
     """32 random bits of an integer grid point, for noise and per-tile variation (int64 in and out)."""
     h = (x * 0x27D4EB2F + y * 0x165667B1 + key) & 0xFFFFFFFF

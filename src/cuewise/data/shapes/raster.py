@@ -20,14 +20,29 @@ Ints = NDArray[np.int64]
 POSE = 6
 
 
-@njit(cache=True, nogil=True, inline="always")
+@njit(cache=True, nogil=True)
 def sine(angle: int) -> int:
     return SINE[angle & (TURN - 1)]
 
 
-@njit(cache=True, nogil=True, inline="always")
+@njit(cache=True, nogil=True)
 def cosine(angle: int) -> int:
     return SINE[(angle + TURN // 4) & (TURN - 1)]
+
+
+@njit(cache=True, nogil=True)
+def blend(under: int, over: int, share: int) -> int:
+    """`share`/256 of `over` (clipped to 0..255) upon `under`."""
+    return int(np.int64(under) + ((min(255, max(0, over)) - np.int64(under)) * share >> 8))
+
+
+@njit(cache=True, nogil=True)
+def centres(size: int) -> Ints:
+    """Where the middle of each pixel lies on 0..FRAME."""
+    at = np.empty(size, np.int64)
+    for k in range(size):
+        at[k] = (2 * k + 1) * (FRAME // 2) // size
+    return at
 
 
 @njit(cache=True, nogil=True)
@@ -61,11 +76,11 @@ def background(out: NDArray[np.uint8], key: Any, base: Ints) -> None:
     size = out.shape[0]
     kind, angle, depth = draw(key, 0, 0, 2), draw(key, 1, 0, TURN - 1), draw(key, 2, 24, 48)
     c, s, salt = cosine(angle), sine(angle), draw(key, 3, 0, 1 << 30)
-    freq = draw(key, 4, 2, 4)
+    freq, at = draw(key, 4, 2, 4), centres(size)
     for y in range(size):
-        v = (2 * y + 1) * 32768 // size - 32768
+        v = at[y] - FRAME // 2
         for x in range(size):
-            u = (2 * x + 1) * 32768 // size - 32768
+            u = at[x] - FRAME // 2
             offset = 0
             if kind == 1:
                 offset = (((u * c + v * s) >> 14) * depth) >> 16
@@ -78,16 +93,6 @@ def background(out: NDArray[np.uint8], key: Any, base: Ints) -> None:
 
 
 @njit(cache=True, nogil=True)
-def texture_frame(key: Any, size: int, frame: Ints) -> None:
-    """How texture coordinates lie on the picture: cos, sin, periods·256, phases, ramp slope, salt."""
-    angle, periods = draw(key, 0, 0, TURN - 1), draw(key, 1, 1150, 1800)
-    frame[0], frame[1], frame[2] = cosine(angle), sine(angle), periods
-    frame[3], frame[4] = draw(key, 2, 0, (1 << 24) - 1), draw(key, 3, 0, (1 << 24) - 1)
-    frame[5] = (256 << 16) * size // (periods * 16)  # a pixel is periods·16/size texture units
-    frame[6] = draw(key, 4, 0, 1 << 30)
-
-
-@njit(cache=True, nogil=True, inline="always")
 def field_at(field: NDArray[np.int16], u: int, v: int) -> int:
     """Bilinear distance at an object point, in object units; far outside beyond the table."""
     i, j = (u + EDGE) >> CELL_BITS, (v + EDGE) >> CELL_BITS
@@ -97,6 +102,58 @@ def field_at(field: NDArray[np.int16], u: int, v: int) -> int:
     top = np.int64(field[j, i]) * (512 - f) + np.int64(field[j, i + 1]) * f
     bottom = np.int64(field[j + 1, i]) * (512 - f) + np.int64(field[j + 1, i + 1]) * f
     return int((top * (512 - g) + bottom * g) >> 18)
+
+
+@njit(cache=True, nogil=True)
+def coverage(field: NDArray[np.int16], pose: Ints, mode: int, key: Any, cover: Ints) -> None:
+    """How much of each pixel the posed outline (or its stroke) covers, 0..256."""
+    size, at = cover.shape[0], centres(cover.shape[0])
+    left, top, scale, mirror, bend = pose[0], pose[1], pose[3], pose[4], pose[5]
+    c, s, inverse = cosine(pose[2]), sine(pose[2]), (1 << 28) // scale
+    wave1, wave2 = draw(key, 2, 0, TURN - 1), draw(key, 3, 0, TURN - 1)
+    stroke = max(750, FRAME // (2 * size))
+    reach = (scale * 52000 >> 14) + FRAME // size  # half diagonal of the table, and a pixel
+    low_y, high_y = max(0, (top - reach) * size >> 16), min(size, ((top + reach) * size >> 16) + 1)
+    low_x, high_x = max(0, (left - reach) * size >> 16), min(size, ((left + reach) * size >> 16) + 1)
+    cover[:] = 0
+    for y in range(low_y, high_y):
+        dy = at[y] - top
+        for x in range(low_x, high_x):
+            dx = at[x] - left
+            u = mirror * (((dx * c + dy * s) >> 14) * inverse >> 14)
+            v = ((dy * c - dx * s) >> 14) * inverse >> 14
+            if bend > 0:
+                u, v = u + (bend * sine((v >> 4) + wave1) >> 14), v + (bend * sine((u >> 4) + wave2) >> 14)
+            d = field_at(field, u, v) * scale >> 14
+            if mode == SKETCH:
+                d = abs(d) - stroke
+            cover[y, x] = min(256, max(0, 128 - (d * size >> 8)))
+
+
+@njit(cache=True, nogil=True)
+def fill(out: NDArray[np.uint8], cover: Ints, texture: int, key: Any, colours: Ints) -> None:
+    """Blend a texture of two colours (the first colour alone when texture < 0) over `out`."""
+    size, at = out.shape[0], centres(out.shape[0])
+    angle, periods = draw(key, 0, 0, TURN - 1), draw(key, 1, 1150, 1800)  # periods a frame, ·256
+    c, s, salt = cosine(angle), sine(angle), draw(key, 4, 0, 1 << 30)
+    phase_p, phase_q = draw(key, 2, 0, (1 << 24) - 1), draw(key, 3, 0, (1 << 24) - 1)
+    slope = (256 << 16) * size // (periods * 16)  # a pixel is periods·16/size texture units
+    r, g, b = colours[0, 0], colours[0, 1], colours[0, 2]
+    dr, dg, db = colours[1, 0] - r, colours[1, 1] - g, colours[1, 2] - b
+    for y in range(size):
+        fy = at[y]
+        for x in range(size):
+            share = cover[y, x]
+            if share == 0:
+                continue
+            t, shade = 0, 0
+            if texture >= 0:
+                p = (((at[x] * c + fy * s) >> 14) * periods >> 12) + phase_p
+                q = (((fy * c - at[x] * s) >> 14) * periods >> 12) + phase_q
+                t, shade = texture_at(texture, p, q, slope, salt)
+            out[y, x, 0] = blend(out[y, x, 0], r + (dr * t >> 8) + shade, share)
+            out[y, x, 1] = blend(out[y, x, 1], g + (dg * t >> 8) + shade, share)
+            out[y, x, 2] = blend(out[y, x, 2], b + (db * t >> 8) + shade, share)
 
 
 @njit(cache=True, nogil=True)
@@ -110,55 +167,13 @@ def paint(
     colours: Ints,
 ) -> None:
     """Blend one object over `out`."""
-    size = out.shape[0]
-    frame = np.empty(7, np.int64)
-    texture_frame(mix(key, np.uint64(1)), size, frame)
-    c, s, scale, bend = cosine(pose[2]), sine(pose[2]), pose[3], pose[5]
-    inverse = (1 << 28) // scale
-    wave1, wave2 = draw(key, 2, 0, TURN - 1), draw(key, 3, 0, TURN - 1)
-    stroke = max(750, FRAME // (2 * size))
-    reach = (scale * 52000 >> 14) + FRAME // size  # half diagonal of the table, and a pixel
-    low_y, high_y = max(0, (pose[1] - reach) * size >> 16), min(size, ((pose[1] + reach) * size >> 16) + 1)
-    low_x, high_x = max(0, (pose[0] - reach) * size >> 16), min(size, ((pose[0] + reach) * size >> 16) + 1)
-    for y in range(low_y, high_y):
-        fy = (2 * y + 1) * 32768 // size
-        for x in range(low_x, high_x):
-            fx = (2 * x + 1) * 32768 // size
-            dx, dy = fx - pose[0], fy - pose[1]
-            u = pose[4] * (((dx * c + dy * s) >> 14) * inverse >> 14)
-            v = ((dy * c - dx * s) >> 14) * inverse >> 14
-            if bend > 0:
-                u, v = u + (bend * sine((v >> 4) + wave1) >> 14), v + (bend * sine((u >> 4) + wave2) >> 14)
-            d = field_at(field, u, v) * scale >> 14
-            if mode == SKETCH:
-                d = abs(d) - stroke
-            cover = min(256, max(0, 128 - (d * size >> 8)))
-            if cover == 0:
-                continue
-            t, shade = 0, 0
-            if mode == TEXTURED:
-                p = ((fx * frame[0] + fy * frame[1]) >> 14) * frame[2] >> 12
-                q = ((fy * frame[0] - fx * frame[1]) >> 14) * frame[2] >> 12
-                t, shade = texture_at(texture, p + frame[3], q + frame[4], frame[5], frame[6])
-            for k in range(3):
-                value = min(255, max(0, colours[0, k] + ((colours[1, k] - colours[0, k]) * t >> 8) + shade))
-                under = np.int64(out[y, x, k])
-                out[y, x, k] = under + ((value - under) * cover >> 8)
+    cover = np.empty(out.shape[:2], np.int64)
+    coverage(field, pose, mode, key, cover)
+    fill(out, cover, texture if mode == TEXTURED else -1, mix(key, np.uint64(1)), colours)
 
 
 @njit(cache=True, nogil=True)
 def paint_texture(out: NDArray[np.uint8], texture: int, key: Any, colours: Ints) -> None:
     """Fill the picture with a texture."""
-    size = out.shape[0]
-    frame = np.empty(7, np.int64)
-    texture_frame(mix(key, np.uint64(1)), size, frame)
-    for y in range(size):
-        fy = (2 * y + 1) * 32768 // size
-        for x in range(size):
-            fx = (2 * x + 1) * 32768 // size
-            p = ((fx * frame[0] + fy * frame[1]) >> 14) * frame[2] >> 12
-            q = ((fy * frame[0] - fx * frame[1]) >> 14) * frame[2] >> 12
-            t, shade = texture_at(texture, p + frame[3], q + frame[4], frame[5], frame[6])
-            for k in range(3):
-                value = colours[0, k] + ((colours[1, k] - colours[0, k]) * t >> 8) + shade
-                out[y, x, k] = min(255, max(0, value))
+    cover = np.full(out.shape[:2], 256, np.int64)
+    fill(out, cover, texture, mix(key, np.uint64(1)), colours)

@@ -23,19 +23,19 @@ TURN = 4096  # table steps in a full turn
 SINE = np.array([round(16384 * math.sin(2 * math.pi * k / TURN)) for k in range(TURN)], np.int64)
 
 
-@njit(cache=True, nogil=True, inline="always")
+@njit(cache=True, nogil=True)
 def ramp(d: int, slope: int) -> int:
     """Antialiased step: 0..256 as d passes 0 within one pixel (slope = 2²⁴ / pixel in texture units)."""
     return min(256, max(0, 128 + ((d * slope) >> 16)))
 
 
-@njit(cache=True, nogil=True, inline="always")
+@njit(cache=True, nogil=True)
 def band(p: int) -> int:
     """Distance into the middle half of each period: 1024 at its centre, 0 at its borders, −1024 outside."""
     return 1024 - abs((p & 4095) - 2048)
 
 
-@njit(cache=True, nogil=True, inline="always")
+@njit(cache=True, nogil=True)
 def root(x: int) -> int:
     """⌊√x⌋ for x < 2⁵²: IEEE 754's square root is correctly rounded everywhere."""
     return int(np.sqrt(np.float64(x)))
