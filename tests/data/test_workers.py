@@ -60,7 +60,9 @@ def test_the_kill_does_not_strike_the_callers_code(ds):
     """Torch would raise from a signal handler, in the middle of whatever the training loop does."""
     stream = Loader(ds, draw, batch_size=3, seed=1, workers=2).batches(epochs=2)
     before = {child.pid for child in alive()}
+    handler = signal.getsignal(signal.SIGCHLD)
     next(stream)
+    assert signal.getsignal(signal.SIGCHLD) is handler
     for child in alive():
         if child.pid not in before:
             os.kill(child.pid, signal.SIGKILL)

@@ -11,12 +11,15 @@ import multiprocessing
 import os
 import signal
 import sys
+import threading
 import warnings
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import torch
 from torch.utils.data import DataLoader
+from torch.utils.data._utils import signal_handling
 
 from cuewise.data.batches import Batch, Maker
 from cuewise.data.plan import Keys
@@ -66,12 +69,29 @@ def _start(maker: Maker, keys: Keys, workers: int, pin: bool) -> Any:
         prefetch_factor=2,
         pin_memory=pin,
     )
-    stream = iter(loader)
-    # Torch raises a dead worker's error from a signal handler, that is, anywhere in the caller's code. Without
-    # the workers' numbers it does not, and the error comes from `next`, where we expect it.
-    torch._C._remove_worker_pids(id(stream))
-    stream._worker_pids_set = False  # type: ignore[attr-defined]
+    with _no_surprise():
+        stream = iter(loader)
+        torch._C._remove_worker_pids(id(stream))
+        stream._worker_pids_set = False  # type: ignore[attr-defined]
     return stream
+
+
+@contextmanager
+def _no_surprise() -> Iterator[None]:
+    """Keep torch from raising a dead worker's error out of a signal handler, anywhere in the caller's code.
+
+    It does so for workers whose numbers it has; ours are taken back before a signal can find them there, and the
+    error comes from `next`, where it is expected.
+    """
+    was, signal_handling._SIGCHLD_handler_set = signal_handling._SIGCHLD_handler_set, True
+    main = threading.current_thread() is threading.main_thread()
+    previous = signal.signal(signal.SIGCHLD, signal.SIG_DFL) if main else None
+    try:
+        yield
+    finally:
+        signal_handling._SIGCHLD_handler_set = was
+        if main:
+            signal.signal(signal.SIGCHLD, previous or signal.SIG_DFL)
 
 
 def _same(batch: Batch) -> Batch:
