@@ -22,7 +22,9 @@ class Progress:
         self.began = self.last = time.monotonic()
         self.bar: tqdm[Any] | None = None
         if sys.stderr.isatty():
-            self.bar = tqdm(total=total, initial=start, unit=f" {unit}", desc=label, dynamic_ncols=True, leave=True)
+            self.bar = tqdm(
+                total=total, initial=start, unit=f" {unit}", desc=label, dynamic_ncols=True, leave=True
+            )
 
     def __enter__(self) -> Progress:
         return self

@@ -25,7 +25,9 @@ class Score:
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values for JSON; a number that is not finite becomes None, since JSON has no NaN."""
-        return {k: None if isinstance(v, float) and not math.isfinite(v) else v for k, v in asdict(self).items()}
+        return {
+            k: None if isinstance(v, float) and not math.isfinite(v) else v for k, v in asdict(self).items()
+        }
 
 
 def proportion(name: str, hits: int, n: int, protocol: str) -> Score:

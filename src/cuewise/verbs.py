@@ -10,16 +10,15 @@ from pathlib import Path
 from typing import Any
 
 
-def demo(*, out: str = "runs/demo", minutes: float = 5.0, overwrite: bool = False) -> dict[str, Any]:
+def demo(*, out: str = "runs/demo", overwrite: bool = False) -> dict[str, Any]:
     """Tell the whole story on embedded images: two encoders, both audited, one report.
 
     out: folder for both runs and report.html
-    minutes: about how long training may take on two cores
     overwrite: start again even if --out holds a finished demo
     """
     from cuewise.demo import run_demo
 
-    return run_demo(Path(out), minutes=minutes, overwrite=overwrite)
+    return run_demo(Path(out), overwrite=overwrite)
 
 
 def pretrain(
@@ -208,19 +207,22 @@ def audit(
     device: auto, cpu, cuda, mps
     overwrite: replace the audit in --out
     """
-    from cuewise.audits.run import run_audit
+    from cuewise.audits.run import audit_models
+    from cuewise.report.folders import claim_folder, report_audits
 
-    return run_audit(
+    claim_folder(Path(out), overwrite)
+    names = [a for a in only.split(",") if a] if only else []
+    found = audit_models(
         list(model),
         Path(out),
         train=train or [],
         test=test or [],
-        only=[a for a in only.split(",") if a] if only else [],
+        only=names,
         size=size,
         seed=seed,
         device=device,
-        overwrite=overwrite,
     )
+    return report_audits(found, Path(out))
 
 
 def score(file: str, *, audit: str = "shape_bias", subject: str | None = None) -> dict[str, Any]:
@@ -242,9 +244,9 @@ def compare(*audit: str, out: str, overwrite: bool = False) -> dict[str, Any]:
     out: folder for report.html
     overwrite: replace the report in --out
     """
-    from cuewise.report.folders import run_compare
+    from cuewise.report.folders import compare_folders
 
-    return run_compare([Path(a) for a in audit], Path(out), overwrite=overwrite)
+    return compare_folders([Path(a) for a in audit], Path(out), overwrite=overwrite)
 
 
 def export(run: str, *, format: str, out: str, overwrite: bool = False) -> dict[str, Any]:
