@@ -12,7 +12,6 @@ from torch.nn import functional as F
 
 from cuewise.cues.levels import (
     Array,
-    Levels,
     Picture,
     from_levels,
     tensor_from_levels,

@@ -17,6 +17,7 @@ Fixed = NDArray[np.int32]
 Floats = NDArray[np.float32]
 
 FAST = {"contract", "nsz", "arcp"}  # fused multiply-add, but no reordering of sums
+LOG2_E = np.float32(1.4426950408889634)
 ONE = np.float32(2**22)  # one grey level; 255 of them leave a factor two of headroom in 32 bits
 INVERSE = np.float32(2**-22)
 LANES = 16  # rows are padded to whole vectors
@@ -98,7 +99,7 @@ def conductance(a: Any, b: Any, option: Any) -> Any:
 
 def constant(kappa: float, option: int) -> np.float32:
     """The k of `conductance` in fixed-point units: −log₂e/κ², 1/κ² or 1/2κ²; κ of ¼ grey level is the least."""
-    factor = {1: -1.4426950408889634, 2: 1.0, 3: 0.5}[option]
+    factor = {1: -float(LOG2_E), 2: 1.0, 3: 0.5}[option]
     return np.float32(factor / (max(kappa, 0.25) * float(ONE)) ** 2)
 
 
