@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,6 +39,10 @@ class PatchNegative:
     augment: tuple[patches.Augment, ...] = ()
     count: int = 1  # more than one: roles are numbered, negative1, negative2, …
 
+    def __post_init__(self) -> None:
+        if self.count < 1:
+            raise UserError(f"negative {self.role!r}: its count is {self.count} and must be at least 1")
+
     @property
     def roles(self) -> tuple[str, ...]:
         if self.count == 1:
@@ -67,7 +71,12 @@ class Views:
 
     def __post_init__(self) -> None:
         seen: list[str] = []
+        known = {f.name for f in fields(ViewParams)}
         for view in self.positives:
+            if unknown := set(view.copy) - known:
+                raise UserError(
+                    f"view {view.role!r} copies {sorted(unknown)[0]!r}; there are: {', '.join(sorted(known))}"
+                )
             if view.copy and view.copy_from not in seen:
                 raise UserError(
                     f"view {view.role!r} copies from {view.copy_from!r}, which must come before it"
