@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 
 import numpy as np
 import pytest
@@ -136,21 +137,22 @@ def test_any_name_works(tmp_path, name):
 
 
 def test_deep_nesting_ends_in_no_recursion_error(tmp_path):
-    path = tmp_path / "s"
-    for _ in range(1100):
-        path = path / "d"
-    here = os.getcwd()
-    os.makedirs(tmp_path / "s")
+    depth, here = 1100, os.getcwd()
+    os.mkdir(tmp_path / "s")
     try:
         os.chdir(tmp_path / "s")
-        for _ in range(1100):
+        for _ in range(depth):
             os.mkdir("d")
             os.chdir("d")
         with open("a.png", "wb") as file:
             file.write(encoded(pixels(), "PNG"))
+        assert len(open_data(tmp_path / "s")) == 1
+        os.unlink("a.png")
+        for _ in range(depth):  # pytest itself would not get to the bottom of it
+            os.chdir("..")
+            os.rmdir("d")
     finally:
         os.chdir(here)
-    assert len(open_data(tmp_path / "s")) == 1
 
 
 def test_nothing_to_use_says_what_to_do(write, tmp_path):

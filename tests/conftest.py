@@ -1,0 +1,42 @@
+"""What every test may use: one thread, small real images, small encoders."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+os.environ.setdefault(
+    "OMP_NUM_THREADS", "1"
+)  # tests are many small tensors: more threads only wait on each other
+os.environ.setdefault("CUDA_VISIBLE_DEVICES", "")
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+
+torch.set_num_threads(1)
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Indexes are cached below a folder of the test session, not in the user's home."""
+    monkeypatch.setenv("CUEWISE_CACHE", str(tmp_path_factory.getbasetemp() / "cache"))
+
+
+def photograph(rng: np.random.Generator, size: int = 40) -> np.ndarray:
+    """A smooth, coloured picture that JPEG keeps well."""
+    coarse = rng.integers(0, 256, (5, 5, 3), dtype=np.uint8)
+    return np.asarray(Image.fromarray(coarse).resize((size, size), Image.Resampling.BICUBIC))
+
+
+@pytest.fixture(scope="session")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """48 real JPEGs in three class folders."""
+    root = tmp_path_factory.mktemp("images")
+    rng = np.random.default_rng(0)
+    for name in ("ant", "bee", "cat"):
+        (root / name).mkdir()
+        for i in range(16):
+            Image.fromarray(photograph(rng)).save(root / name / f"{name} {i}.jpg", quality=90)
+    return root

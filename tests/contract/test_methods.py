@@ -1,0 +1,134 @@
+"""The battery that every registered method goes through: a new file in methods/ is tested by being there."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import pytest
+import torch
+
+from cuewise.methods import Negatives, methods
+from tests.methods.conftest import SMALL, small_batch, small_method
+
+NAMES = sorted(methods())
+GOLDEN = json.loads((Path(__file__).parent / "golden_losses.json").read_text())
+
+
+def dials(name: str) -> list[Negatives]:
+    kinds = [k for k in methods()[name].negative_kinds if k != "texture"]
+    return (
+        [Negatives()]
+        + [Negatives((k,), (0.5,)) for k in kinds]
+        + ([Negatives(tuple(kinds), (0.5,) * len(kinds), 2)] if kinds else [])
+    )
+
+
+CASES = [(name, dial) for name in NAMES for dial in dials(name)]
+IDS = [f"{name}-{'+'.join(d.kinds) or 'plain'}{d.count}" for name, d in CASES]
+
+
+def train(m, steps: int = 4):  # type: ignore[no-untyped-def]
+    optimizer = torch.optim.SGD([p for p in m.parameters() if p.requires_grad], lr=0.05)
+    losses = []
+    for i in range(steps):
+        views, labels = small_batch(m, seed=i)
+        m.begin_step(i / steps)
+        step = m(views, labels)
+        step.loss.backward()
+        m.after_backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        losses.append(float(step.loss.detach()))
+    return losses
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_says_what_it_is(name: str) -> None:
+    kind = methods()[name]
+    assert kind.name == name
+    assert kind.summary
+    assert kind.citation
+    assert kind.__doc__
+    assert kind.Settings.__doc__
+    assert {"name", "lr", "reference_batch"} <= set(kind.optim)
+    assert name in SMALL, f"add small settings of {name} to tests/methods/conftest.py"
+
+
+@pytest.mark.parametrize(("name", "dial"), CASES, ids=IDS)
+def test_golden_losses(name: str, dial: Negatives) -> None:
+    """Four steps from a fixed seed give the recorded losses; rewrite golden_losses.json only for a known reason."""
+    losses = train(small_method(name, negatives=dial))
+    assert losses == pytest.approx(GOLDEN[IDS[CASES.index((name, dial))]], rel=2e-3)
+
+
+@pytest.mark.parametrize(("name", "dial"), CASES, ids=IDS)
+def test_gradient_reaches_the_encoder_and_only_what_trains(name: str, dial: Negatives) -> None:
+    m = small_method(name, negatives=dial)
+    views, labels = small_batch(m)
+    m.begin_step(0.5)
+    step = m(views, labels)
+    step.loss.backward()
+    assert torch.isfinite(step.loss)
+    assert not step.z.requires_grad
+    for key, p in m.named_parameters():
+        assert (p.grad is not None) == p.requires_grad, key
+    assert all(p.requires_grad for p in m.encoder.parameters())
+
+
+@pytest.mark.parametrize(("name", "dial"), CASES, ids=IDS)
+def test_state_dict_is_all_there_is(name: str, dial: Negatives) -> None:
+    """A copy made from the state after two steps goes on with exactly the same losses, random draws included."""
+    m = small_method(name, negatives=dial)
+    train(m, 2)
+    other = small_method(name, negatives=dial, seed=9)
+    other.load_state_dict(m.state_dict())
+    assert train(m, 2) == train(other, 2)
+
+
+@pytest.mark.parametrize("name", [n for n in NAMES if methods()[n].negative_kinds])
+def test_alpha_zero_is_exactly_the_baseline(name: str) -> None:
+    off = Negatives(("patch",), (0.0,))
+    assert train(small_method(name, negatives=off)) == train(small_method(name))
+
+
+def pairs(m, step: int):  # type: ignore[no-untyped-def]
+    """Two noisy views each of 8 of 24 fixed patterns: the noise is what an encoder must learn to ignore."""
+    patterns = torch.randn(24, 3, 16, 16, generator=torch.Generator().manual_seed(0))
+    g = torch.Generator().manual_seed(step)
+    chosen = torch.randperm(24, generator=g)[:8]
+    noisy = {role: patterns[chosen] + 0.7 * torch.randn(8, 3, 16, 16, generator=g) for role in type(m).views}
+    return noisy, chosen % 4
+
+
+def gap(m) -> float:  # type: ignore[no-untyped-def]
+    """How much more alike two views of a pattern are than views of different patterns (or the accuracy)."""
+    found = []
+    with torch.no_grad():
+        for i in range(100, 104):
+            step = m(*pairs(m, i))
+            if step.positive is None:
+                found.append(float(step.extra["accuracy"]))
+            else:
+                s = step.z @ step.positive.T
+                found.append(float(s.diag().mean() - (s.sum() - s.diag().sum()) / (s.numel() - len(s))))
+            if hasattr(m, "pending"):
+                m.pending = None
+    return sum(found) / len(found)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_learns_to_tell_images_apart(name: str) -> None:
+    m = small_method(name)
+    before = gap(m)
+    optimizer = torch.optim.Adam([p for p in m.parameters() if p.requires_grad], lr=1e-2)
+    for i in range(60):
+        m.begin_step(i / 60)
+        step = m(*pairs(m, i))
+        step.loss.backward()
+        m.after_backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        assert math.isfinite(float(step.loss.detach()))
+    assert gap(m) > before + 0.1

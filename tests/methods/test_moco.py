@@ -1,0 +1,137 @@
+"""MoCo against an independent re-derivation, and the traps of its queue, its keys and its negatives."""
+
+from __future__ import annotations
+
+import copy
+import math
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from cuewise.encoders.momentum import forward_in_groups
+from cuewise.methods import Negatives
+
+
+def rederived_loss(m, views, alpha):  # type: ignore[no-untyped-def]
+    """Logits image by image from copies of the networks, before anything is enqueued."""
+    query = copy.deepcopy(nn.Sequential(m.encoder, m.projector))
+    key = copy.deepcopy(m.key_network)
+    q = F.normalize(query(views["query"]), dim=1)
+    with torch.no_grad():
+        k = F.normalize(key(views["key"]), dim=1)
+        ns = (
+            F.normalize(key(views["patch:query"].flatten(0, 1)), dim=1).unflatten(0, (len(q), -1))
+            if alpha
+            else None
+        )
+    total = 0.0
+    for i in range(len(q)):
+        logits = [q[i] @ k[i], *(q[i] @ row for row in m.queue)]
+        logits += [alpha * (q[i] @ n) for n in ns[i]] if ns is not None else []
+        total = total - torch.log_softmax(torch.stack(logits) / 0.2, 0)[0]
+    return total / len(q)
+
+
+@pytest.mark.parametrize("alpha", [0.0, 2.0])
+def test_loss_equals_an_independent_derivation(make, batch, alpha):  # type: ignore[no-untyped-def]
+    m = make("moco", negatives=Negatives(("patch",), (alpha,), count=2), groups=1)
+    views, labels = batch(m)
+    if not alpha:
+        assert set(views) == {"query", "key"}
+    expected = rederived_loss(m, views, alpha)
+    torch.testing.assert_close(m(views, labels).loss, expected, rtol=1e-5, atol=1e-6)
+
+
+def test_the_key_is_enqueued_after_the_logits(make, batch):  # type: ignore[no-untyped-def]
+    m = make("moco", groups=1)
+    views, labels = batch(m)
+    before = m.queue.clone()
+    step = m(views, labels)
+    torch.testing.assert_close(m.queue, before)  # still only earlier keys while the loss exists
+    step.loss.backward()
+    m.after_backward()
+    torch.testing.assert_close(m.queue[:8], step.positive)
+    torch.testing.assert_close(m.queue[8:], before[8:])
+    assert not torch.isclose(m.queue @ m.queue.T, torch.tensor(0.0)).all()
+
+
+def test_queue_length_need_not_divide_the_batch(make, batch):  # type: ignore[no-untyped-def]
+    m = make("moco", groups=1, queue=20)
+    keys = []
+    for i in range(4):  # 32 keys into 20 places
+        views, labels = batch(m, seed=i)
+        step = m(views, labels)
+        step.loss.backward()
+        m.after_backward()
+        keys.append(step.positive)
+    expected = torch.cat(keys)[-20:]
+    torch.testing.assert_close(m.queue.roll(-int(m.position), 0), expected)
+    torch.testing.assert_close(m.queue.norm(dim=1), torch.ones(20))
+
+
+def test_a_batch_longer_than_the_queue_keeps_its_last_keys(make, batch):  # type: ignore[no-untyped-def]
+    m = make("moco", groups=1, queue=5)
+    views, labels = batch(m)
+    step = m(views, labels)
+    step.loss.backward()
+    m.after_backward()
+    assert sorted(m.queue[:, 0].tolist()) == sorted(step.positive[-5:, 0].tolist())
+
+
+def test_negatives_are_never_enqueued_and_take_no_gradient(make, batch):  # type: ignore[no-untyped-def]
+    m = make("moco", negatives=Negatives(("patch",), (2.0,)), groups=1)
+    views, labels = batch(m)
+    step = m(views, labels)
+    step.loss.backward()
+    m.after_backward()
+    similarity = m.queue @ step.negatives.flatten(0, 1).T
+    assert float(similarity.max()) < 1 - 1e-4  # none of the rows is one of the negatives
+    assert all(p.grad is None for p in m.key_network.parameters())
+    assert all(p.grad is not None for p in m.encoder.parameters())
+
+
+def test_negatives_do_not_change_the_keys(make, batch):  # type: ignore[no-untyped-def]
+    """A separate pass: the batch statistics of the keys do not know of the negatives."""
+    with_ns = make("moco", negatives=Negatives(("patch",), (2.0,)), groups=1)
+    without = make("moco", groups=1)
+    views, labels = batch(with_ns)
+    torch.testing.assert_close(with_ns(views, labels).positive, without(views, labels).positive)
+    shared = make("moco", negatives=Negatives(("patch",), (2.0,)), groups=1, statistics="shared")
+    assert not torch.allclose(shared(views, labels).positive, without(views, labels).positive, atol=1e-4)
+
+
+def test_momentum_moves_before_the_forward(make, batch):  # type: ignore[no-untyped-def]
+    m = make("moco")
+    with torch.no_grad():
+        for p in m.encoder.parameters():
+            p.add_(1.0)
+    old = [p.clone() for p in m.key_network[0].parameters()]
+    m.begin_step(0.0)
+    for was, now, source in zip(old, m.key_network[0].parameters(), m.encoder.parameters()):
+        torch.testing.assert_close(now, 0.9 * was + 0.1 * source)
+
+
+def test_groups_have_statistics_of_their_own_and_keep_the_order() -> None:
+    norm = nn.BatchNorm2d(3, affine=False)
+    x = torch.randn(16, 3, 4, 4)
+    g = torch.Generator().manual_seed(3)
+    out = forward_in_groups(norm, x, 4, g)
+    order = torch.randperm(16, generator=torch.Generator().manual_seed(3))
+    for part in order.chunk(4):
+        torch.testing.assert_close(out[part], nn.BatchNorm2d(3, affine=False)(x[part]), rtol=1e-4, atol=1e-5)
+    assert not torch.allclose(out, nn.BatchNorm2d(3, affine=False)(x), atol=1e-3)
+
+
+def test_chance_loss_is_the_log_of_the_choices(make):  # type: ignore[no-untyped-def]
+    assert make("moco", queue=4096).chance_loss == pytest.approx(math.log(4097))
+
+
+def test_settings_fit_the_run() -> None:
+    from cuewise.methods.moco import Settings
+
+    assert Settings().fitted(1_281_167, 10**6).queue == 65536
+    assert Settings().fitted(126_689, 10**6).queue == 16384
+    assert Settings().fitted(25_000, 1000).momentum == 0.99
+    assert Settings(queue=77, momentum=0.5).fitted(25_000, 10) == Settings(queue=77, momentum=0.5)
