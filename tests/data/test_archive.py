@@ -12,7 +12,7 @@ import zipfile
 
 import numpy as np
 import pytest
-from conftest import age, encoded, pixels
+from image_files import age, encoded, pixels
 
 import cuewise.data.archive as archive
 from cuewise.data import BrokenImage, open_data

@@ -6,9 +6,9 @@ import pickle
 
 import numpy as np
 import pytest
-from conftest import pixels
 from hypothesis import given
 from hypothesis import strategies as st
+from image_files import pixels
 
 from cuewise.data import open_data
 from cuewise.data.open import expand

@@ -9,9 +9,9 @@ import zlib
 
 import numpy as np
 import pytest
-from conftest import encoded, pixels
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from image_files import encoded, pixels
 from PIL import Image as Pillow
 from PIL import ImageOps
 

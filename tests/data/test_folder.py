@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import os
-import subprocess
 
 import numpy as np
 import pytest
-from conftest import age, encoded, pixels
+from image_files import age, encoded, pixels
 
 import cuewise.data.folder as folder
 from cuewise.data import BrokenImage, open_data

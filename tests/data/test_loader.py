@@ -7,9 +7,9 @@ import pickle
 import numpy as np
 import pytest
 import torch
-from conftest import encoded, pixels
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from image_files import encoded, pixels
 
 from cuewise.data import Loader, auto_workers, open_data, ordered
 from cuewise.data.plan import Plan, generator

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import torchvision
-from conftest import age, encoded, pixels
+from image_files import age, encoded, pixels
 
 import cuewise.data.parquet as parquet
 from cuewise.data import open_data

@@ -13,6 +13,7 @@ import numpy as np
 import psutil
 import pytest
 import torch
+from torch.utils.data._utils import signal_handling
 
 from cuewise.data import Loader, open_data
 from cuewise.errors import UserError
@@ -56,6 +57,17 @@ def test_a_killed_worker_costs_nothing_but_a_line(ds, workers, capfd):
     assert {child.pid for child in alive()} == before
 
 
+@pytest.fixture
+def torch_handler(monkeypatch):
+    """As if another DataLoader had been there before: torch answers the death of any child it knows."""
+    previous = signal.getsignal(signal.SIGCHLD)
+    monkeypatch.setattr(signal_handling, "_SIGCHLD_handler_set", False)
+    signal_handling._set_SIGCHLD_handler()
+    yield
+    signal.signal(signal.SIGCHLD, previous)
+
+
+@pytest.mark.usefixtures("torch_handler")
 def test_the_kill_does_not_strike_the_callers_code(ds):
     """Torch would raise from a signal handler, in the middle of whatever the training loop does."""
     stream = Loader(ds, draw, batch_size=3, seed=1, workers=2).batches(epochs=2)
@@ -130,6 +142,11 @@ def test_ctrl_c_is_answered_by_the_main_process_alone(ds, tmp_path):
     assert process.stdout.readline() == "batch\n"
     workers = psutil.Process(process.pid).children()
     assert len(workers) == 2
+    for worker in workers:
+        worker.send_signal(signal.SIGINT)
+    for _ in range(8):
+        assert process.stdout.readline() == "batch\n"
+    assert psutil.Process(process.pid).children() == workers
     os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to all of them
     out, err = process.communicate(timeout=30)
     assert out.endswith("stopped\n")
