@@ -71,7 +71,7 @@ def test_gradient_is_the_closed_form(parts, alpha, mode):  # type: ignore[no-unt
         Z = e_p + sum(e_n) + sum(z_ns)
         mean = e_p * k[i] + sum(w * n for w, n in zip(pull, ns[i])) + sum(w * n for w, n in zip(e_n, queue))
         expected[i] = (mean / Z - k[i]) / TAU / len(q)
-    torch.testing.assert_close(grad, expected, rtol=1e-4, atol=1e-7)  # the loss is reduced in float32
+    torch.testing.assert_close(grad, expected, rtol=1e-9, atol=1e-12)
 
 
 def test_alpha_one_is_an_ordinary_negative(parts):  # type: ignore[no-untyped-def]

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from torch import nn
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+
+def unit(x: Tensor) -> Tensor:
+    """Rows of unit length, in float32 at least."""
+    return F.normalize(x if x.dtype == torch.float64 else x.float(), dim=1)
 
 
 def mlp(dims: list[int], *, norm: bool = False) -> nn.Sequential:

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
-from cuewise.encoders.heads import mlp
+from cuewise.encoders.heads import mlp, unit
 from cuewise.encoders.momentum import follow, momentum_copy
 from cuewise.methods.method import Method, MethodSettings, Step, negative_role
 from cuewise.objectives.byol import byol
@@ -50,11 +49,11 @@ class BYOL(Method):
         follow(self.target, nn.Sequential(self.encoder, self.projector), m)
 
     def predict(self, images: Tensor) -> Tensor:
-        return F.normalize(self.predictor(self.projector(self.encoder(images))), dim=1)  # B×C
+        return unit(self.predictor(self.projector(self.encoder(images))))  # B×C
 
     @torch.no_grad()
     def aim(self, images: Tensor) -> Tensor:
-        return F.normalize(self.target(images).float(), dim=1)  # B×C
+        return unit(self.target(images))  # B×C
 
     def forward(self, views: dict[str, Tensor], labels: Tensor) -> Step:
         p = {role: self.predict(views[role]) for role in self.views}

@@ -10,7 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from cuewise.encoders.heads import mlp
+from cuewise.encoders.heads import mlp, unit
 from cuewise.encoders.momentum import follow, forward_in_groups, momentum_copy
 from cuewise.methods.method import Method, MethodSettings, Step, negative_role
 from cuewise.objectives.nce import extended_nce
@@ -70,11 +70,12 @@ class MoCo(Method):
 
     def forward(self, views: dict[str, Tensor], labels: Tensor) -> Step:
         tau = self.settings.temperature
-        q = F.normalize(self.projector(self.encoder(views["query"])), dim=1)  # B×C
+        q = unit(self.projector(self.encoder(views["query"])))  # B×C
         k, ns = self.embed_keys(views)  # B×C, B×M×C
-        s_p = (q * k).sum(1)  # B
-        s_n = q @ self.queue.T  # B×K
-        s_ns = torch.einsum("bc,bmc->bm", q, ns) if ns is not None else None  # B×M
+        with torch.autocast(q.device.type, enabled=False):
+            s_p = (q * k).sum(1)  # B
+            s_n = q @ self.queue.T  # B×K
+            s_ns = torch.einsum("bc,bmc->bm", q, ns) if ns is not None else None  # B×M
         loss = extended_nce(s_p, s_n, s_ns, tau=tau, alpha=self.negatives.weights, mode=self.negatives.mode)
         self.pending = k  # the queue still holds only earlier keys: a query never meets its own key there
         return Step(loss, q.detach(), k, ns)
@@ -95,8 +96,7 @@ class MoCo(Method):
 
     def key_forward(self, images: Tensor, batch: int) -> Tensor:
         groups = max(1, min(self.settings.groups, batch // 16))
-        z = forward_in_groups(self.key_network, images, groups, self.generator)
-        return F.normalize(z.float(), dim=1)
+        return unit(forward_in_groups(self.key_network, images, groups, self.generator))
 
     @torch.no_grad()
     def after_backward(self) -> None:

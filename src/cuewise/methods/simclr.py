@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
-from cuewise.encoders.heads import mlp
+from cuewise.encoders.heads import mlp, unit
 from cuewise.methods.method import Method, MethodSettings, Step, negative_role
 from cuewise.objectives.nt_xent import nt_xent
 
@@ -42,21 +41,22 @@ class SimCLR(Method):
         self.projector = mlp([self.encoder.dim, s.hidden, s.dim], norm=True)
 
     def embed(self, images: Tensor) -> Tensor:
-        return F.normalize(self.projector(self.encoder(images)), dim=1)
+        return unit(self.projector(self.encoder(images)))
 
     def forward(self, views: dict[str, Tensor], labels: Tensor) -> Step:
         z = (self.embed(views["first"]), self.embed(views["second"]))  # B×C each
         everyone = (self.comm.gather(z[0]), self.comm.gather(z[1]))  # W·B×C each
         ns = self.embed_negatives(views)
-        loss = nt_xent(
-            z,
-            everyone,
-            ns,
-            tau=self.settings.temperature,
-            alpha=self.negatives.weights,
-            mode=self.negatives.mode,
-            offset=self.comm.rank * len(z[0]),
-        )
+        with torch.autocast(z[0].device.type, enabled=False):
+            loss = nt_xent(
+                z,
+                everyone,
+                ns,
+                tau=self.settings.temperature,
+                alpha=self.negatives.weights,
+                mode=self.negatives.mode,
+                offset=self.comm.rank * len(z[0]),
+            )
         return Step(loss, z[0].detach(), z[1].detach(), None if ns is None else ns[0].detach())
 
     def embed_negatives(self, views: dict[str, Tensor]) -> tuple[Tensor, Tensor] | None:

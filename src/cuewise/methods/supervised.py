@@ -9,7 +9,9 @@ from typing import Any
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from cuewise.encoders.heads import unit
 from cuewise.methods.method import Method, MethodSettings, Step
+from cuewise.objectives.nce import at_least_single
 
 
 @dataclass(frozen=True)
@@ -41,6 +43,6 @@ class Supervised(Method):
     def forward(self, views: dict[str, Tensor], labels: Tensor) -> Step:
         h = self.encoder(views["query"])  # B×D
         logits = self.classifier(h)  # B×classes
-        loss = F.cross_entropy(logits.float(), labels, label_smoothing=self.settings.smoothing)
+        loss = F.cross_entropy(at_least_single(logits), labels, label_smoothing=self.settings.smoothing)
         right = (logits.argmax(1) == labels).float().mean()
-        return Step(loss, F.normalize(h.detach().float(), dim=1), extra={"accuracy": right})
+        return Step(loss, unit(h.detach()), extra={"accuracy": right})

@@ -24,4 +24,4 @@ def byol(
         weights = [alpha] * negatives.shape[1] if isinstance(alpha, int | float) else list(alpha)
         distance = 2 - 2 * (p.unsqueeze(1) * negatives).sum(-1)  # B×M
         loss = loss - (distance * distance.new_tensor(weights)).sum(1)
-    return loss.float().mean()
+    return loss.mean()

@@ -12,6 +12,11 @@ from torch import Tensor
 MODES = ("in", "out")
 
 
+def at_least_single(x: Tensor) -> Tensor:
+    """float32, or float64 where it is that already: similarities over τ overflow and blur in half precision."""
+    return x if x.dtype == torch.float64 else x.float()
+
+
 def weigh_negatives(s_ns: Tensor, tau: float, alpha: float | Sequence[float], mode: str) -> Tensor:
     """Logits of the non-semantic negatives: α·s/τ inside the exponential, or s/τ + ln α outside it.
 
@@ -66,4 +71,4 @@ def extended_nce(
     """
     logits = nce_logits(s_p, s_n, s_ns, tau=tau, alpha=alpha, mode=mode)
     target = torch.zeros(len(logits), dtype=torch.long, device=logits.device)
-    return F.cross_entropy(logits.float(), target)
+    return F.cross_entropy(at_least_single(logits), target)

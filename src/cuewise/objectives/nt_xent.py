@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from cuewise.objectives.nce import weigh_negatives
+from cuewise.objectives.nce import at_least_single, weigh_negatives
 
 
 def nt_xent(
@@ -41,4 +41,4 @@ def nt_xent(
     if ns is not None and ns[0].shape[1]:
         s_ns = torch.einsum("bd,bmd->bm", anchors, torch.cat(ns))  # 2b×M
         logits = torch.cat([logits, weigh_negatives(s_ns, tau, alpha, mode)], dim=1)
-    return F.cross_entropy(logits.float(), positive)
+    return F.cross_entropy(at_least_single(logits), positive)
