@@ -1,0 +1,95 @@
+"""Which image sets can be made: one maker a cue operator, and those that need more than one image or folder."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from cuewise.cues.registry import Cue, cues
+from cuewise.data import Dataset, Image
+from cuewise.errors import UserError
+from cuewise.make.plan import Piece, Plan
+
+Settings = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Picture:
+    """One made image, the seed it was made with, and what was drawn with that seed."""
+
+    image: Image
+    seed: int
+    drawn: Mapping[str, Any] = field(default_factory=dict)
+
+
+Draw = Callable[
+    [Piece, Settings, int], Iterator[Picture]
+]  # (piece, settings, seed of the set) → its variants
+Lay = Callable[[Dataset, Settings, int, str], Plan]  # (data set, settings, seed of the set, ending) → plan
+
+
+@dataclass(frozen=True)
+class Maker:
+    """A kind of image set: `lay` plans which files there will be, `draw` makes those of one item."""
+
+    name: str
+    summary: str
+    settings: Mapping[str, Any]
+    draw: Draw
+    lay: Lay | None = None  # None: one file for each image, under its own name
+    inputs: int = 1  # images that an item is made of
+    takes_both: bool = True  # whether originals can lie beside the results
+    default_source: str | None = None
+
+
+def makers() -> dict[str, Maker]:
+    """All makers by name, in alphabetical order."""
+    from cuewise.make import special
+
+    found = {name: of_cue(cue) for name, cue in cues().items()}
+    return dict(sorted({**found, **special.makers(found)}.items()))
+
+
+def maker(name: str) -> Maker:
+    """The maker of that name, or an error that lists the names."""
+    found = makers()
+    if name not in found:
+        raise UserError(f"cannot make {name!r}; there are: {', '.join(found)}")
+    return found[name]
+
+
+def item_seed(seed: int, kind: str, name: str) -> int:
+    """A stable 63-bit hash of the set's seed, the kind and the image's name: the same in any order and process."""
+    key = f"{seed}\0{kind}\0".encode() + os.fsencode(name)
+    return int.from_bytes(hashlib.blake2b(key, digest_size=8).digest(), "little") >> 1
+
+
+@dataclass(frozen=True)
+class CueDraw:
+    """Applies a cue operator to the one image of a piece."""
+
+    cue: Cue
+
+    def __call__(self, piece: Piece, settings: Settings, seed: int) -> Iterator[Picture]:
+        own = item_seed(seed, self.cue.name, piece.names[0])
+        image = piece.image()
+        result = self.cue(image, np.random.default_rng(own), **settings)
+        yield Picture(result, own, drawn(self.cue.name, image, own, settings))
+
+
+def of_cue(cue: Cue) -> Maker:
+    """The maker that applies one cue operator to every image."""
+    return Maker(cue.name, cue.summary, cue.settings, CueDraw(cue))
+
+
+def drawn(name: str, image: Image, seed: int, settings: Settings) -> Mapping[str, Any]:
+    """What the operator draws from its generator, for the manifest: drawn again from the same seed."""
+    from cuewise.make.drawn import DRAWN
+
+    describe = DRAWN.get(name)
+    return describe(image, np.random.default_rng(seed), settings) if describe else {}

@@ -1,0 +1,93 @@
+"""Names of written files: inside the folder, told apart even where case does not count, never too long."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import unicodedata
+from collections.abc import Callable, Iterable, Sequence
+
+from cuewise.data.headers import has_image_ending
+
+LONGEST = 255  # bytes of one name on every common file system
+ROOM = 44  # of those, for what is put behind a stem: "-jpeg~1f0c2a9b.cue-conflict.webp"
+
+
+def safe_stem(name: str) -> str:
+    """'../dog/rex.JPG' → '_/dog/rex': relative, without its ending; no part is hidden or leads elsewhere."""
+    raw = os.fsencode(name)
+    if has_image_ending(raw.rpartition(b"/")[2]):
+        raw = raw.rpartition(b".")[0]
+    parts = [_safe_part(part) for part in raw.split(b"/") if part not in (b"", b".")] or [b"_"]
+    folders = [shorten(part, LONGEST) for part in parts[:-1]]
+    return os.fsdecode(b"/".join([*folders, shorten(parts[-1], LONGEST - ROOM)]))
+
+
+def _safe_part(part: bytes) -> bytes:
+    if part == b"..":
+        return b"_"
+    part = part.replace(b"\0", b"_")
+    return b"_" + part if part.startswith(b".") else part  # hidden files are no part of an image set
+
+
+def shorten(part: bytes, limit: int) -> bytes:
+    """At most `limit` bytes: cut between characters, with a hash of the whole behind."""
+    if len(part) <= limit:
+        return part
+    head = part[: limit - 9]
+    while head and part[len(head)] & 0xC0 == 0x80:  # in the middle of a UTF-8 character
+        head = head[:-1]
+    return head + b"~" + hashlib.blake2b(part, digest_size=4).hexdigest().encode()
+
+
+def ending(name: str) -> str:
+    """'.JPG' of 'dog/rex.JPG', or nothing where the name does not end like an image's."""
+    return name[name.rindex(".") :] if has_image_ending(os.fsencode(name).rpartition(b"/")[2]) else ""
+
+
+def same(path: str) -> str:
+    """A key that is equal for paths which some file system takes for one."""
+    if path.isascii():
+        return path.lower()
+    return unicodedata.normalize("NFKC", unicodedata.normalize("NFKD", path).casefold())
+
+
+def distinct_stems(names: Sequence[str], files: Callable[[str, str], Iterable[str]]) -> list[str]:
+    """A stem for each name such that the `files(stem, name)` of all differ from each other and from folders.
+
+    The first of several that collide keeps its stem: 'a.jpg', 'a.png', 'A.jpg' → 'a', 'a-png', 'A-jpg'.
+    """
+    plain = [safe_stem(name) for name in names]
+    taken = folders(plain)
+    found = []
+    for name, stem in zip(names, plain):
+        for candidate in _candidates(stem, name):
+            keys = {same(file) for file in files(candidate, name)}
+            if taken.isdisjoint(keys):
+                break
+        taken |= keys
+        found.append(candidate)
+    return found
+
+
+def _candidates(stem: str, name: str) -> Iterable[str]:
+    yield stem
+    yield f"{stem}-{ending(name)[1:].lower() or 'image'}"
+    digest = hashlib.blake2b(os.fsencode(name), digest_size=4).hexdigest()
+    yield f"{stem}~{digest}"
+    number = 2
+    while True:  # one name several times, as joined sets may have
+        yield f"{stem}~{digest}~{number}"
+        number += 1
+
+
+def folders(paths: Iterable[str]) -> set[str]:
+    """Keys of all folders that lie above the paths."""
+    found: set[str] = set()
+    for path in paths:
+        while "/" in path:
+            path = path.rpartition("/")[0]
+            if (key := same(path)) in found:
+                break
+            found.add(key)
+    return found
