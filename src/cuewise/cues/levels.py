@@ -69,3 +69,19 @@ def _check_range(low: float, high: float) -> None:
             f"a float image must lie in [0, 1], but this one runs from {low:g} to {high:g}; "
             "divide by 255, undo the normalisation, or pass uint8"
         )
+
+
+def to_bytes(image: Array) -> NDArray[np.uint8]:
+    """The image as a new uint8 array, for operators that are defined on 256 grey levels only."""
+    return (
+        image.copy()
+        if image.dtype == np.uint8
+        else np.clip(np.rint(to_levels(image)), 0, 255).astype(np.uint8)
+    )
+
+
+def as_colour(image: Array) -> Array:
+    """The image itself if it is H×W×3, or an error that says so."""
+    if image.ndim != 3 or image.shape[2] != 3 or 0 in image.shape:
+        raise UserError(f"this operator needs a colour image H×W×3, but this one has shape {image.shape}")
+    return image

@@ -56,7 +56,7 @@ def synthesize(
     Σ_v w_v Σ_channels ln(1 + ((out(v) − example(c + v − u))/255)²/σ²).
     """
     search = search or Search()
-    pyramids = [example_pyramid(_checked(example), search.stages) for example in examples]
+    pyramids = [example_pyramid(checked(example), search.stages) for example in examples]
     if not pyramids:
         raise UserError("texture: needs at least one example patch")
     height, width = size
@@ -76,7 +76,8 @@ def synthesize(
     return np.stack([packed & 255, (packed >> 8) & 255, packed >> 16], -1).astype(np.uint8)
 
 
-def _checked(example: Array) -> Image:
+def checked(example: Array) -> Image:
+    """The example, or an error that says what an example is."""
     if example.dtype != np.uint8 or example.ndim != 3 or example.shape[2] != 3 or 0 in example.shape:
         raise UserError(
             f"texture: an example is uint8 H×W×3, but this one is {example.dtype} {example.shape}"

@@ -1,0 +1,84 @@
+"""Bilateral filter: averages neighbours that are near in space and in colour; keeps edges, loses fine texture.
+
+Tomasi & Manduchi 1998, with the conventions of OpenCV's filter.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+import cv2
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from cuewise.cues.bilateral_kernel import LANES, bilateral_planes
+from cuewise.cues.diffusion_kernel import LOG2_E
+from cuewise.cues.levels import Array, Levels, from_levels, to_levels
+from cuewise.cues.registry import Image, register
+from cuewise.errors import UserError
+
+
+def bilateral(
+    image: Array, *, diameter: int = 9, sigma_range: float = 75.0, sigma_space: float = 75.0
+) -> Array:
+    """Weighted mean over a disc with w = exp(−‖Δp‖²/2σ_s²)·exp(−(Σ_c |ΔI_c|)²/2σ_r²), border mirrored.
+
+    image: uint8 or float in [0, 1]; H×W, H×W×1, H×W×3 or N×H×W×3. sigma_range in grey levels of 0–255 for every kind of
+    image, sigma_space and diameter in pixels. Colour distance is the sum of the channels' differences, as in OpenCV.
+    """
+    if diameter < 1 or sigma_range < 1 or sigma_space <= 0:
+        raise UserError("bilateral: diameter and sigma_range must be at least 1 and sigma_space above 0")
+    if image.ndim == 4:
+        one: dict[str, Any] = {"diameter": diameter, "sigma_range": sigma_range, "sigma_space": sigma_space}
+        return np.stack([bilateral(each, **one) for each in image])
+    levels = to_levels(image)
+    filtered = _filter(levels.reshape(*levels.shape[:2], -1), diameter // 2, sigma_range, sigma_space)
+    return from_levels(filtered.reshape(image.shape), image)
+
+
+def _filter(levels: Levels, radius: int, sigma_range: float, sigma_space: float) -> Levels:
+    height, width, channels = levels.shape
+    if channels not in (1, 3):
+        raise UserError(f"bilateral: an image has 1 or 3 channels, but this one has {channels}")
+    whole = -(-width // LANES) * LANES  # rows of whole vectors; what is beyond the width is cut off again
+    planes = np.zeros((channels, height + 2 * radius + 1, whole + 2 * radius), np.float32)
+    padded = np.asarray(cv2.copyMakeBorder(levels, radius, radius, radius, radius, cv2.BORDER_REFLECT_101))
+    planes[:, :-1, : width + 2 * radius] = padded.reshape(*padded.shape[:2], channels).transpose(2, 0, 1)
+    taps, space = half_window(radius, sigma_space)
+    k = np.float32(-float(LOG2_E) / (2 * sigma_range**2))
+    shape = (height, whole, planes.shape[2])
+    filtered = bilateral_planes(planes.reshape(channels, -1), taps, space, k, radius, shape)
+    return np.ascontiguousarray(filtered[:, :, :width].transpose(1, 2, 0))
+
+
+@lru_cache(maxsize=32)
+def half_window(radius: int, sigma_space: float) -> tuple[Array, Levels]:
+    """(dy, dx) of the disc's half after the centre in reading order, and exp(−‖Δp‖²/2σ_s²)."""
+    dy, dx = np.mgrid[0 : radius + 1, -radius : radius + 1].reshape(2, -1)
+    square = dy**2 + dx**2
+    half = (square <= radius**2) & ((dy > 0) | (dx > 0))
+    taps = np.stack([dy, dx], -1)[half].astype(np.int64)
+    return taps, np.exp(-square[half] / (2 * sigma_space**2)).astype(np.float32)
+
+
+class Bilateral(nn.Module):
+    """`bilateral` on a batch N×3×H×W, float in [0, 1] or uint8; computed on the CPU, returned where it came from."""
+
+    def __init__(self, diameter: int = 9, sigma_range: float = 75.0, sigma_space: float = 75.0) -> None:
+        super().__init__()
+        self.diameter, self.sigma_range, self.sigma_space = diameter, sigma_range, sigma_space
+
+    def forward(self, batch: Tensor) -> Tensor:
+        images = batch.detach().cpu().permute(0, 2, 3, 1).contiguous().numpy()
+        out = bilateral(
+            images, diameter=self.diameter, sigma_range=self.sigma_range, sigma_space=self.sigma_space
+        )
+        return torch.from_numpy(out).permute(0, 3, 1, 2).contiguous().to(batch)
+
+
+@register("bilateral", "smooth fine texture, keep edges", diameter=9, sigma_range=75.0, sigma_space=75.0)
+def bilateral_cue(image: Image, rng: np.random.Generator, **settings: Any) -> Image:
+    """See `bilateral`."""
+    return bilateral(image, **settings)
