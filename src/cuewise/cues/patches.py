@@ -139,21 +139,21 @@ def apply(image: Array, params: PatchParams) -> Array:
     """The patch image that `params` describes, height×width with the channels and number type of `image`."""
     height, width = image.shape[:2]
     d = params.patch
-    tops, lefts = np.array(params.tops), np.array(params.lefts)
     count = -(-params.height // d) * -(-params.width // d)
     if any(len(t) not in (0, count) for t in (params.turns, params.vflips, params.hflips)) or not (
-        tops.size == lefts.size == count and tops.min() >= 0 and lefts.min() >= 0
+        len(params.tops) == len(params.lefts) == count and min(params.tops) >= 0 and min(params.lefts) >= 0
     ):
         raise UserError(
             f"patch parameters: {count} patches of {d} pixels are needed, each with its place and turn"
         )
-    if tops.max() + d > height or lefts.max() + d > width:
+    if max(params.tops) + d > height or max(params.lefts) + d > width:
         raise UserError(f"patch parameters reach outside a {width}×{height} image; draw them for that size")
     source = np.ascontiguousarray(image)
     result = np.empty((params.height, params.width, *image.shape[2:]), image.dtype)
     pixel = source.strides[1]
     flat = source.view(np.uint8).reshape(height, width * pixel)
     out = result.view(np.uint8).reshape(params.height, params.width * pixel)
+    tops, lefts = np.array(params.tops), np.array(params.lefts)
     if params.turns or params.vflips or params.hflips:
         none = (0,) * len(params.tops)
         turns, vflips, hflips = (np.array(t or none) for t in (params.turns, params.vflips, params.hflips))

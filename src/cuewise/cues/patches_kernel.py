@@ -40,13 +40,13 @@ def tile(source: Bytes, pixel: int, d: int, tops: Ints, lefts: Ints, out: Bytes)
     height, width = out.shape[0], out.shape[1]
     side, stride = d * pixel, source.shape[1]
     columns = (width + side - 1) // side
-    for y in range(height):
-        first = y // d * columns
-        for column in range(columns):
-            top, left = tops[first + column] + y % d, lefts[first + column]
-            start = source.ctypes.data + top * stride + left * pixel
-            n = min(side, width - column * side)
-            _copy(out.ctypes.data + y * width + column * side, start, n)
+    for patch in range(tops.size):
+        y0, x0 = patch // columns * d, patch % columns * side
+        n = min(side, width - x0)
+        start = source.ctypes.data + tops[patch] * stride + lefts[patch] * pixel
+        target = out.ctypes.data + y0 * width + x0
+        for y in range(min(d, height - y0)):
+            _copy(target + y * width, start + y * stride, n)
 
 
 @njit(cache=True, nogil=True)

@@ -123,13 +123,17 @@ class Views:
 
     def render(self, image: Pixels, params: ViewsParams) -> dict[str, Pixels]:
         """Apply drawn parameters: the same image and parameters give the same views."""
-        views = {v.role: apply(image, params.positives[v.role], v.recipe.size) for v in self.positives}
-        negatives: dict[str, Pixels] = {}
-        for negative in self.negatives:
-            source = image if negative.source == RAW else views[negative.source]
-            for role in negative.roles:
-                negatives[role] = patches.apply(source, params.negatives[role])
-        return {**views, **negatives}
+        views: dict[str, Pixels] = {}
+        negatives: dict[str, Pixels] = self._cuts(image, RAW, params)
+        for view in self.positives:
+            views[view.role] = apply(image, params.positives[view.role], view.recipe.size)
+            # at once, while the view is still in the processor's cache
+            negatives |= self._cuts(views[view.role], view.role, params)
+        return {role: views[role] if role in views else negatives[role] for role in self.roles}
+
+    def _cuts(self, pixels: Pixels, source: str, params: ViewsParams) -> dict[str, Pixels]:
+        roles = [role for n in self.negatives if n.source == source for role in n.roles]
+        return {role: patches.apply(pixels, params.negatives[role]) for role in roles}
 
     def __call__(self, image: Pixels, rng: np.random.Generator, index: int) -> dict[str, Pixels]:
         height, width = image.shape[:2]
