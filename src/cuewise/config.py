@@ -12,7 +12,7 @@ from typing import Any, get_args, get_origin, get_type_hints
 import yaml
 
 from cuewise.errors import UserError
-from cuewise.methods import Method, Negatives, method
+from cuewise.methods import Method, Negatives, method, methods
 
 
 @dataclass
@@ -162,6 +162,10 @@ def resolve(*layers: Mapping[str, Any]) -> Config:
     kind = method(asked.get("method") or Config.method)
     # the method's block may stand under its name, as in config.yaml, or under "settings"
     settings = merge(asked.pop("settings", None) or {}, asked.pop(kind.name, None) or {})
+    if strange := [k for k in asked if k in methods()]:
+        raise UserError(
+            f"{strange[0]}.* are settings of the method {strange[0]}, and this run's method is {kind.name}"
+        )
     full = merge({"optim": dict(kind.optim)}, asked)
     config = _build(Config, full, "")
     config.settings = dataclasses.asdict(_build(kind.Settings, settings, f"{kind.name}."))

@@ -11,7 +11,7 @@ import torch.nn.functional as F
 from cuewise.methods import Step
 from cuewise.objectives.dials import alignment, effective_rank, feature_std, uniformity
 
-MEMORY = 1024  # embeddings that spread and rank are read from
+MEMORY = 512  # embeddings that spread and rank are read from
 
 
 class Dials:

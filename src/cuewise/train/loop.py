@@ -24,7 +24,7 @@ from cuewise.progress import Progress
 from cuewise.train.checkpoint import write_atomically
 from cuewise.train.dials import Dials, Watch
 from cuewise.train.log import Log
-from cuewise.train.optim import lr_factor
+from cuewise.train.optim import lr_factor, scaled_lr
 from cuewise.train.shown import to_device
 from cuewise.views import Views, contact_sheet
 
@@ -62,7 +62,7 @@ def fit(run: Run) -> None:
     """Train from run.step to the end (or to --steps), with a checkpoint after every epoch and every few minutes."""
     config, fabric, loader = run.config, run.fabric, run.loader
     per_epoch = loader.steps_per_epoch
-    base_lr = [group["lr"] for group in run.optimizer.param_groups]
+    base_lr = scaled_lr(config.optim, config.batch_size)  # the groups hold the last step's rate after a resume
     last = min(run.total, config.steps or run.total)
     log = Log(run.folder, run.step) if run.first else None
     watch = Watch(run.method.chance_loss, warm=max(100, per_epoch // 2))
@@ -84,8 +84,8 @@ def fit(run: Run) -> None:
             report_skipped(batch, run, bar, log)
 
             factor = lr_factor(config.optim, run.step, per_epoch, run.total)
-            for group, lr in zip(run.optimizer.param_groups, base_lr):
-                group["lr"] = lr * factor
+            for group in run.optimizer.param_groups:
+                group["lr"] = base_lr * factor
             step = optimise(run, batch)
             run.step += 1
             run.window.append(step.loss.detach())
@@ -99,7 +99,7 @@ def fit(run: Run) -> None:
                     "step": run.step,
                     "epoch": run.step / per_epoch,
                     "train/loss": loss,
-                    "lr": base_lr[0] * factor,
+                    "lr": base_lr * factor,
                     "train/images_per_s": min(config.loop.log_every, run.step) * config.batch_size / elapsed,
                     "train/data_wait": waited / elapsed,
                     **{f"train/{k}": float(v) for k, v in step.extra.items()},

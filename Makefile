@@ -1,0 +1,51 @@
+# make demo, make test: both work from a fresh clone with Python 3.11 and make, and honour VENV=.
+VENV ?= .venv
+PYTHON ?= python3
+BIN := $(VENV)/bin
+READY := $(VENV)/.cuewise-ready
+# tests run side by side where there are cores; each one computes with a single thread
+JOBS ?= 2
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test setup lint types bench docs format clean
+
+help:
+	@echo "make demo    pretrain two encoders on embedded images, audit both, write runs/demo/report.html"
+	@echo "make test    run every test"
+	@echo "make setup   install only        make lint / types / format   check the code"
+	@echo "make bench   the performance table, against the peers        make docs   the pictures in docs/"
+
+setup: $(READY)
+
+$(READY): pyproject.toml constraints.txt
+	$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "cuewise needs Python 3.11 or newer")'
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable ".[dev]"
+	touch $(READY)
+
+demo: setup
+	$(BIN)/cuewise demo --out runs/demo
+
+test: setup
+	$(BIN)/python -m pytest --numprocesses $(JOBS) --dist worksteal
+
+lint: setup
+	$(BIN)/ruff check src tests benchmarks
+	$(BIN)/ruff format --check src tests benchmarks
+
+types: setup
+	$(BIN)/mypy
+
+format: setup
+	$(BIN)/ruff check --fix src tests benchmarks
+	$(BIN)/ruff format src tests benchmarks
+
+bench: setup
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable ".[bench]"
+	$(BIN)/python benchmarks/run.py
+
+docs: setup
+	$(BIN)/python docs/pictures.py
+
+clean:
+	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .hypothesis src/*.egg-info

@@ -1,0 +1,311 @@
+"""Runs from a folder of real JPEGs: reproducible, resumable after a kill, refused when they should be."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+import yaml
+
+from cuewise import UserError, pretrain
+from cuewise.encoders import load_encoder
+from cuewise.train.log import read_metrics
+
+SMALL: dict[str, Any] = {
+    "model": "cuewise/resnet-tiny?width=8",
+    "size": 16,
+    "batch_size": 8,
+    "epochs": 2,
+    "workers": "0",
+    "set": ["loop.log_every=1", "moco.queue=32", "moco.dim=16"],
+}
+
+
+def losses(run: Path) -> list[float]:
+    return [r["train/loss"] for r in read_metrics(run / "metrics.jsonl") if "train/loss" in r]
+
+
+@pytest.fixture(scope="module")
+def whole(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An uninterrupted run with a negative."""
+    out = tmp_path_factory.mktemp("runs") / "whole"
+    pretrain(str(folder), out=str(out), negatives=["patch"], **SMALL)
+    return out
+
+
+def test_a_run_folder_holds_what_it_promises(whole: Path) -> None:
+    for name in (
+        "config.yaml",
+        "environment.json",
+        "metrics.jsonl",
+        "train.log",
+        "views.png",
+        "encoder.safetensors",
+        "encoder.json",
+    ):
+        assert (whole / name).is_file(), name
+    assert list(whole.glob("events.out.tfevents*"))
+    checkpoint = torch.load(whole / "checkpoints" / "last.ckpt", weights_only=True)
+    assert checkpoint["step"] == 12
+    environment = json.loads((whole / "environment.json").read_text())
+    assert environment["data"]["count"] == 48
+    assert environment["versions"]["torch"] == torch.__version__.split("+")[0]
+    card = json.loads((whole / "encoder.json").read_text())
+    assert card["method"] == "moco"
+    assert card["cues"]["negatives"] == ["patch"]
+    assert card["mean"] == pytest.approx([0.485, 0.456, 0.406])
+    row = read_metrics(whole / "metrics.jsonl")[-1]
+    for key in ("step", "epoch", "train/loss", "lr", "train/images_per_s", "train/data_wait"):
+        assert key in row
+    for dial in ("feature_std", "effective_rank", "alignment", "uniformity", "negative_similarity"):
+        assert f"dials/{dial}" in row
+
+
+def test_the_encoder_loads_and_its_keys_are_the_librarys_own(whole: Path) -> None:
+    encoder = load_encoder(str(whole))
+    assert "layer4.0.conv2.weight" in encoder.backbone.state_dict()
+    assert encoder(torch.zeros(2, 3, 16, 16)).shape == (2, 64)
+    assert not encoder.training
+
+
+def test_the_written_config_repeats_the_run(whole: Path, tmp_path: Path) -> None:
+    pretrain(out=str(tmp_path / "again"), config=str(whole / "config.yaml"))
+    assert losses(tmp_path / "again") == losses(whole)
+
+
+@pytest.mark.parametrize("workers", ["1", "3"])
+def test_losses_do_not_depend_on_the_workers(whole: Path, folder: Path, tmp_path: Path, workers: str) -> None:
+    pretrain(str(folder), out=str(tmp_path / "run"), negatives=["patch"], **{**SMALL, "workers": workers})
+    assert losses(tmp_path / "run") == losses(whole)
+
+
+def test_turning_the_dial_off_leaves_the_views_as_they_were(folder: Path, tmp_path: Path) -> None:
+    pretrain(str(folder), out=str(tmp_path / "off"), negatives=["patch"], alpha=[0.0], **SMALL)
+    pretrain(str(folder), out=str(tmp_path / "none"), **SMALL)
+    assert losses(tmp_path / "off") == losses(tmp_path / "none")
+
+
+def shell(*words: str, cwd: Path) -> subprocess.Popen[str]:
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "CUEWISE_CACHE": str(cwd / "cache")}
+    return subprocess.Popen(
+        [sys.executable, "-m", "cuewise", *words],
+        cwd=cwd,
+        env=environment,
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+
+
+def wait_for_rows(file: Path, rows: int, process: subprocess.Popen[str]) -> None:
+    for _ in range(1200):
+        if file.exists() and len(file.read_text().splitlines()) >= rows:
+            return
+        if process.poll() is not None:
+            raise AssertionError(process.stderr.read() if process.stderr else "ended early")
+        time.sleep(0.05)
+    raise AssertionError(f"{file} did not grow to {rows} rows")
+
+
+ARGUMENTS = (
+    "--model cuewise/resnet-tiny?width=8 --size 16 --batch-size 8 --epochs 40 --workers 1 --negatives patch "
+    "--set loop.log_every=1 moco.queue=32 moco.dim=16 loop.checkpoint_minutes=0.002"
+).split()
+
+
+def test_resume_after_kill_9_continues_with_exactly_the_same_losses(folder: Path, tmp_path: Path) -> None:
+    process = shell("pretrain", str(folder), "--out", "killed", *ARGUMENTS, cwd=tmp_path)
+    wait_for_rows(tmp_path / "killed" / "metrics.jsonl", 20, process)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    assert not (tmp_path / "killed" / "encoder.safetensors.part").exists()
+    before = losses(tmp_path / "killed")
+    assert len(before) < 240
+    again = shell(
+        "pretrain", str(folder), "--out", "killed", *ARGUMENTS, "--resume", "--steps", "60", cwd=tmp_path
+    )
+    assert again.wait(120) == 0, again.stderr.read() if again.stderr else ""
+    pretrain(
+        str(folder), out=str(tmp_path / "straight"), negatives=["patch"], steps=60, **{**SMALL, "epochs": 40}
+    )
+    steps = [r["step"] for r in read_metrics(tmp_path / "killed" / "metrics.jsonl")]
+    assert steps == list(range(1, 61))
+    assert losses(tmp_path / "killed") == losses(tmp_path / "straight")
+
+
+def test_ctrl_c_checkpoints_and_exits_130(folder: Path, tmp_path: Path) -> None:
+    process = shell("pretrain", str(folder), "--out", "stopped", *ARGUMENTS[:-1], cwd=tmp_path)
+    wait_for_rows(tmp_path / "stopped" / "metrics.jsonl", 5, process)
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "--resume" in errors
+    assert "Traceback" not in errors
+    saved = torch.load(tmp_path / "stopped" / "checkpoints" / "last.ckpt", weights_only=True)["step"]
+    assert saved == read_metrics(tmp_path / "stopped" / "metrics.jsonl")[-1]["step"]
+    assert load_encoder(str(tmp_path / "stopped")).dim == 64
+
+
+def test_a_run_is_never_overwritten_by_accident(whole: Path, folder: Path) -> None:
+    with pytest.raises(UserError, match=r"--resume.*--overwrite"):
+        pretrain(str(folder), out=str(whole), **SMALL)
+
+
+def test_resume_refuses_another_configuration_and_names_the_difference(whole: Path, folder: Path) -> None:
+    with pytest.raises(UserError, match=r"size: 16 → 24"):
+        pretrain(str(folder), out=str(whole), resume=True, negatives=["patch"], **{**SMALL, "size": 24})
+
+
+def test_overwrite_does_not_delete_a_strangers_folder(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "thesis").mkdir()
+    (tmp_path / "thesis" / "chapter.tex").write_text("years of work")
+    with pytest.raises(UserError, match="not a run of cuewise"):
+        pretrain(str(folder), out=str(tmp_path / "thesis"), overwrite=True, **SMALL)
+    assert (tmp_path / "thesis" / "chapter.tex").exists()
+
+
+def test_accumulation_gives_the_same_step(folder: Path, tmp_path: Path) -> None:
+    """Without batch norm, two halves of a batch have the gradient of the whole."""
+    same = {**SMALL, "model": "cuewise/resnet-tiny?width=8&norm=group", "method": "supervised", "steps": 6}
+    pretrain(str(folder), out=str(tmp_path / "one"), **{**same, "set": ["loop.log_every=1"]})
+    pretrain(
+        str(folder), out=str(tmp_path / "two"), **{**same, "set": ["loop.log_every=1", "loop.accumulate=2"]}
+    )
+    assert losses(tmp_path / "two") == pytest.approx(losses(tmp_path / "one"), rel=1e-4)
+
+
+def test_a_broken_file_is_skipped_named_and_counted(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bad = tmp_path / "images" / "x"
+    bad.mkdir(parents=True)
+    for i, file in enumerate(sorted(folder.rglob("*.jpg"))[:12]):
+        (bad / f"{i}.jpg").write_bytes(file.read_bytes())
+    whole_file = (bad / "3.jpg").read_bytes()
+    (bad / "3.jpg").write_bytes(whole_file[: len(whole_file) // 2])  # truncated: seen only when it is decoded
+    (bad / "4.jpg").write_bytes(b"")  # empty: seen when the folder is read
+    result = pretrain(str(tmp_path / "images"), out=str(tmp_path / "run"), **{**SMALL, "epochs": 4})
+    assert result["skipped"] == 2
+    skipped = {
+        e["path"] for e in json.loads((tmp_path / "run" / "environment.json").read_text())["data"]["skipped"]
+    }
+    assert any("3.jpg" in p for p in skipped)
+    assert any("4.jpg" in p for p in skipped)
+    assert "3.jpg" in capsys.readouterr().err
+
+
+def test_validation_accuracy_while_training(folder: Path, tmp_path: Path) -> None:
+    pretrain(str(folder), out=str(tmp_path / "run"), val=[str(folder)], **SMALL)
+    rows = [r for r in read_metrics(tmp_path / "run" / "metrics.jsonl") if "val/knn20_t0.07_loo" in r]
+    assert len(rows) == 2
+    assert all(0 <= r["val/knn20_t0.07_loo"] <= 1 for r in rows)
+
+
+def test_two_processes_on_cpu_from_the_shell(folder: Path, tmp_path: Path) -> None:
+    """Fabric starts the second process itself; without batch norm the losses are those of one process."""
+    words = [w.replace("width=8", "width=8&norm=group") for w in ARGUMENTS] + ["--steps", "6"]
+    for name, devices in (("one", "cpu"), ("two", "cpu:2")):
+        process = shell("pretrain", str(folder), "--out", name, *words, "--devices", devices, cwd=tmp_path)
+        _, errors = process.communicate(timeout=180)
+        assert process.returncode == 0, errors
+    one, two = (
+        read_metrics(tmp_path / "one" / "metrics.jsonl"),
+        read_metrics(tmp_path / "two" / "metrics.jsonl"),
+    )
+    assert [r["step"] for r in two] == [r["step"] for r in one]
+    z1 = torch.load(tmp_path / "one" / "checkpoints" / "last.ckpt", weights_only=True)["method"]
+    z2 = torch.load(tmp_path / "two" / "checkpoints" / "last.ckpt", weights_only=True)["method"]
+    torch.testing.assert_close(z2["queue"], z1["queue"], rtol=1e-3, atol=1e-4)
+    torch.testing.assert_close(
+        z2["encoder.backbone.conv1.weight"], z1["encoder.backbone.conv1.weight"], rtol=1e-3, atol=1e-4
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"method": "supervised"}, "this run's method is supervised"),
+        ({"method": "supervised", "set": [], "negatives": ["patch"]}, "has no meaning for supervised"),
+        ({"method": "moco", "negatives": ["regular"]}, "has no meaning for moco"),
+        ({"alpha": [2.0]}, "add --negatives patch"),
+        ({"negatives": ["patch"], "alpha": [1.0, 2.0]}, "give 1 or as many"),
+        ({"negatives": ["patch"], "alpha": [-1.0]}, "0 \\(off\\) or more"),
+        ({"negatives": ["patch"], "alpha_mode": "sideways"}, "in or out"),
+        ({"method": "mocoo"}, "there are: byol, moco"),
+        ({"set": ["optim.lrr=1"]}, "did you mean optim.lr"),
+        ({"set": ["moco.quue=1"]}, "did you mean moco.queue"),
+        ({"set": ["optim.lr=fast"]}, "must be a number"),
+        ({"set": ["nonsense"]}, "dotted.key=value"),
+        ({"batch_size": 4096}, "4096"),
+        ({"precision": "bf16x"}, "auto, 32, bf16 or 16"),
+        ({"devices": "tpu"}, "auto, a number"),
+        ({"workers": "many"}, "auto, or a number"),
+        ({"model": "torchvision/resnet5000"}, "torchvision has no model"),
+        ({"model": "timm/resnet5o"}, "close: "),
+        ({"model": "nowhere.module:factory"}, "cannot import"),
+        ({"crops": "object"}, "only random"),
+        ({"size": 4}, "8 or more"),
+    ],
+)
+def test_mistakes_are_told(folder: Path, tmp_path: Path, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        pretrain(str(folder), out=str(tmp_path / "run"), **{**SMALL, **options})
+
+
+def test_no_data_and_missing_data(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="no DATA"):
+        pretrain(out=str(tmp_path / "run"), **SMALL)
+    with pytest.raises(UserError, match="nowhere"):
+        pretrain(str(tmp_path / "nowhere"), out=str(tmp_path / "run"), **SMALL)
+
+
+def test_config_layers(tmp_path: Path, folder: Path) -> None:
+    """File < --set < option."""
+    (tmp_path / "c.yaml").write_text(
+        "epochs: 7\nbatch_size: 16\noptim: {lr: 1e-2}\nmoco: {queue: 32, dim: 16}\n"
+    )
+    options = {k: v for k, v in SMALL.items() if k not in ("epochs", "set")}
+    pretrain(
+        str(folder),
+        out=str(tmp_path / "run"),
+        config=str(tmp_path / "c.yaml"),
+        set=["optim.momentum=0.8"],
+        steps=1,
+        **options,
+    )
+    config = yaml.safe_load((tmp_path / "run" / "config.yaml").read_text())
+    assert (config["epochs"], config["batch_size"]) == (7, 8)
+    assert (config["optim"]["lr"], config["optim"]["momentum"]) == (0.01, 0.8)
+    assert config["moco"]["queue"] == 32
+
+
+def test_collapse_and_a_stuck_loss_are_said() -> None:
+    from cuewise.train.dials import Watch
+
+    watch = Watch(chance_loss=8.32, warm=100)
+    flat = {"dials/feature_std": 0.01, "dials/effective_rank": 1.1}
+    said = [line for i in range(10) for line in watch.look(i, 5.0, flat)]
+    assert len(said) == 1
+    assert "collapsing" in said[0]
+    fine = {"dials/feature_std": 0.9, "dials/effective_rank": 40.0}
+    watch = Watch(chance_loss=8.32, warm=100)
+    assert not [line for i in range(0, 100, 10) for line in watch.look(i, 8.32, fine)]
+    said = [line for i in range(100, 200, 10) for line in watch.look(i, 8.31, fine)]
+    assert len(said) == 1
+    assert "chance" in said[0]
+
+
+def test_a_run_made_to_collapse_says_so(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pretrain(str(folder), out=str(tmp_path / "run"), **{**SMALL, "model": "tests.train.flat:flat"})
+    assert "collapsing" in capsys.readouterr().err
+    assert "collapsing" in (tmp_path / "run" / "train.log").read_text()
