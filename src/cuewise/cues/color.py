@@ -75,5 +75,5 @@ def grey_cue(image: Image, rng: np.random.Generator) -> Image:
 
 @register("hue", "turn all colours round the colour circle", turn=None)
 def hue_cue(image: Image, rng: np.random.Generator, *, turn: float | None = None) -> Image:
-    """turn: part of the circle, or None to draw it from U(−½, ½)."""
-    return hue_shift(image, turn=float(rng.uniform(-0.5, 0.5)) if turn is None else turn)
+    """turn: part of the circle, or None to draw it from U(0.1, 0.9), a change one sees."""
+    return hue_shift(image, turn=float(rng.uniform(0.1, 0.9)) if turn is None else turn)
