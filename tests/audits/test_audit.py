@@ -1,0 +1,77 @@
+"""The audit verb end to end: documents, report, refusals; every registered audit answers."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from cuewise import UserError, audit, compare
+from cuewise.audits.audit import audits
+from cuewise.audits.run import audit_models, is_conflict
+from cuewise.data import open_data
+
+MODEL = "cuewise/resnet-tiny?width=8"
+TRAIN = "shapes:aligned?n=160&size=32&rho=1"
+CONFLICT = "shapes:conflict?n=96&size=32"
+
+
+@pytest.fixture(scope="module")
+def audited(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("audit") / "a"
+    audit(MODEL, out=str(out), train=[TRAIN], test=[CONFLICT, "shapes:aligned?n=64&size=32&part=test"])
+    return out
+
+
+def test_the_document_is_what_the_face_says(audited: Path) -> None:
+    document = json.loads((audited / "audit.json").read_text())
+    assert {"cuewise", "model", "scores", "tables"} <= set(document)
+    for s in document["scores"]:
+        assert set(s) == {"name", "value", "low", "high", "n", "protocol"}
+        assert s["protocol"]
+    by_name = {s["name"]: s for s in document["scores"]}
+    assert {"shape_bias", "shape_accuracy", "texture_accuracy", "similarity/patch"} <= set(by_name)
+    assert by_name["shape_accuracy"]["n"] == 96
+    for item in document["galleries"]["shape_bias"]["items"]:
+        assert (audited / item["image"]).is_file()
+    for name in ("report.html", "report.md", "scores.csv"):
+        assert (audited / name).stat().st_size > 0
+
+
+@pytest.mark.parametrize("name", sorted(audits()))
+def test_every_audit_answers_by_itself(name: str, tmp_path: Path) -> None:
+    found = audit_models([MODEL], tmp_path, train=[TRAIN], test=[CONFLICT], only=[name])
+    assert audits()[name].summary
+    for s in found[0][1]["scores"]:
+        assert s["value"] is None or s["low"] <= s["value"] <= s["high"]
+
+
+def test_a_conflict_set_is_known_by_its_names() -> None:
+    assert is_conflict(open_data("shapes:conflict?n=50&size=16"))
+    assert not is_conflict(open_data("shapes:aligned?n=50&size=16"))
+
+
+def test_two_models_in_one_report_and_compare(tmp_path: Path) -> None:
+    models = [MODEL, "cuewise/resnet-tiny?width=16"]
+    result = audit(*models, out=str(tmp_path / "both"), train=[TRAIN], test=[CONFLICT], only="shape_bias")
+    assert len(result["models"]) == 2
+    folders = sorted(p.parent for p in (tmp_path / "both").glob("*/audit.json"))
+    assert len(folders) == 2
+    again = compare(*map(str, folders), out=str(tmp_path / "compared"))
+    assert Path(again["report"]).is_file()
+
+
+def test_refusals(audited: Path, tmp_path: Path, folder: Path) -> None:
+    with pytest.raises(UserError, match="not empty"):
+        audit(MODEL, out=str(audited))
+    with pytest.raises(UserError, match="no audit 'sahpe_bias'"):
+        audit(MODEL, out=str(tmp_path / "x"), only="sahpe_bias")
+    with pytest.raises(UserError, match="no MODEL"):
+        audit(out=str(tmp_path / "y"))
+    with pytest.raises(UserError, match="neither an audit"):
+        compare(str(folder), str(audited), out=str(tmp_path / "z"))
+    (tmp_path / "precious").mkdir()
+    (tmp_path / "precious" / "x.txt").write_text("mine")
+    with pytest.raises(UserError, match="holds no report"):
+        audit(MODEL, out=str(tmp_path / "precious"), overwrite=True)

@@ -1,0 +1,236 @@
+"""Backbones of all libraries behind one face; weights from disk; export and back."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from pathlib import Path
+
+import numpy as np
+import pytest
+import timm
+import torch
+import torchvision
+from safetensors.torch import save_file
+
+from cuewise import UserError, embed, export
+from cuewise.encoders import Encoder, load_encoder
+from cuewise.encoders.encoder import Card
+from cuewise.encoders.load import save_encoder
+
+SPECS = [
+    ("cuewise/resnet-tiny?width=8", 32, 64),
+    ("cuewise/resnet-tiny?width=16&depth=18&norm=group", 32, 128),
+    ("torchvision/resnet18", 64, 512),
+    ("torchvision/mobilenet_v3_small", 64, 1024),
+    ("torchvision/squeezenet1_1", 64, 512),
+    ("timm/resnet10t", 64, 512),
+    ("timm/vit_tiny_patch16_224?img_size=64", 64, 192),
+    ("timm/convnext_atto", 64, 320),
+]
+
+
+@pytest.mark.parametrize(("spec", "size", "dim"), SPECS, ids=[s[0] for s in SPECS])
+def test_one_face(spec: str, size: int, dim: int) -> None:
+    encoder = load_encoder(spec, size=size)
+    x = torch.randn(2, 3, size, size)
+    with torch.no_grad():
+        z, maps = encoder(x), encoder.feature_map(x)
+    assert z.shape == (2, dim)
+    assert encoder.dim == dim
+    assert maps.ndim == 4
+    assert maps.shape[-1] > 1
+    assert not encoder.training
+    with pytest.raises(UserError, match="no classifier"):
+        encoder.logits(x)
+
+
+def test_normalise_is_torchvisions_and_channels_last() -> None:
+    encoder = load_encoder("cuewise/resnet-tiny?width=8")
+    images = torch.randint(0, 256, (4, 8, 8, 3), dtype=torch.uint8)
+    x = encoder.normalise(images)
+    expected = torchvision.transforms.functional.normalize(
+        images.permute(0, 3, 1, 2).float() / 255, encoder.card.mean, encoder.card.std
+    )
+    torch.testing.assert_close(x, expected, rtol=1e-5, atol=1e-5)
+    assert x.is_contiguous(memory_format=torch.channels_last)
+
+
+def test_mean_and_std_travel_with_timm_models() -> None:
+    assert load_encoder("timm/vit_tiny_patch16_224").card.mean == (0.5, 0.5, 0.5)
+
+
+def test_a_head_is_kept_apart(tmp_path: Path) -> None:
+    for name, make in (
+        ("torchvision/resnet18", torchvision.models.resnet18),
+        ("timm/resnet10t", lambda: timm.create_model("resnet10t")),
+    ):
+        source = make().eval()
+        save_file(
+            {k: v.contiguous() for k, v in source.state_dict().items()}, str(tmp_path / "w.safetensors")
+        )
+        encoder = load_encoder(f"{name}:{tmp_path / 'w.safetensors'}", head=True)
+        x = torch.randn(2, 3, 64, 64)
+        with torch.no_grad():
+            torch.testing.assert_close(encoder.logits(x), source(x), rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    "wrap", [lambda d: d, lambda d: {"state_dict": {f"module.{k}": v for k, v in d.items()}}]
+)
+def test_weights_from_pth(tmp_path: Path, wrap) -> None:  # type: ignore[no-untyped-def]
+    source = load_encoder("cuewise/resnet-tiny?width=8")
+    torch.save(wrap(source.backbone.state_dict()), tmp_path / "w.pth")
+    loaded = load_encoder(f"cuewise/resnet-tiny?width=8:{tmp_path / 'w.pth'}")
+    x = torch.randn(1, 3, 32, 32)
+    torch.testing.assert_close(loaded(x), source(x))
+
+
+def test_what_does_not_fit_is_told(tmp_path: Path) -> None:
+    source = load_encoder("cuewise/resnet-tiny?width=8")
+    state = source.backbone.state_dict()
+    torch.save(state, tmp_path / "w.pth")
+    with pytest.raises(
+        UserError, match=r"another shape \(conv1.weight: \(8, 3, 3, 3\), needed \(16, 3, 3, 3\)\)"
+    ):
+        load_encoder(f"cuewise/resnet-tiny?width=16:{tmp_path / 'w.pth'}")
+    torch.save({k: v for k, v in state.items() if not k.startswith("layer4")}, tmp_path / "less.pth")
+    with pytest.raises(UserError, match=r"missing \(layer4"):
+        load_encoder(f"cuewise/resnet-tiny?width=8:{tmp_path / 'less.pth'}")
+    with pytest.raises(UserError, match="no weights at"):
+        load_encoder("cuewise/resnet-tiny:nowhere.pth")
+    (tmp_path / "bad.safetensors").write_bytes(b"garbage")
+    with pytest.raises(UserError, match="cannot read weights"):
+        load_encoder(f"cuewise/resnet-tiny:{tmp_path / 'bad.safetensors'}")
+
+
+class Bomb:
+    def __reduce__(self):  # type: ignore[no-untyped-def]
+        return (Path.touch, (Path("exploded"),))
+
+
+def test_a_strangers_pickle_is_never_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    torch.save({"w": torch.zeros(1), "x": Bomb()}, "evil.pth")
+    Path("evil.pkl.pth").write_bytes(pickle.dumps(Bomb()))
+    for name in ("evil.pth", "evil.pkl.pth"):
+        with pytest.raises(UserError, match="never"):
+            load_encoder(f"cuewise/resnet-tiny:{name}")
+    assert not Path("exploded").exists()
+
+
+class Odd(torch.nn.Module):
+    def __init__(self, kind: str) -> None:
+        super().__init__()
+        self.kind, self.conv = kind, torch.nn.Conv2d(3, 6, 3)
+
+    def forward(self, x: torch.Tensor):  # type: ignore[no-untyped-def]
+        y = self.conv(x)
+        return {"tuple": (y, None), "dict": {"loss": y.mean(), "map": y}, "text": "nothing"}[self.kind]
+
+
+def test_any_module(tmp_path: Path) -> None:
+    for kind in ("tuple", "dict"):
+        assert load_encoder(Odd(kind), size=16)(torch.zeros(2, 3, 16, 16)).shape == (2, 6)
+    with pytest.raises(UserError, match="returned str"):
+        load_encoder(Odd("text"), size=16)
+    with pytest.raises(UserError, match=r"returned OrderedDict, not an nn\.Module"):
+        load_encoder("collections:OrderedDict")
+    with pytest.raises(UserError, match="does not take images of 8×8"):
+        load_encoder("torchvision/vgg11", size=8)
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    encoder = load_encoder("cuewise/resnet-tiny?width=8", size=16)
+    folder = tmp_path / "run"
+    folder.mkdir()
+    save_encoder(encoder, folder / "encoder.safetensors")
+    return folder
+
+
+def test_export_to_timm_loads_strictly(run: Path, tmp_path: Path) -> None:
+    result = export(str(run), format="timm", out=str(tmp_path / "t.pth"))
+    assert "cuewise_resnet_tiny" in result["load"]
+    model = timm.create_model("cuewise_resnet_tiny", num_classes=0, width=8).eval()
+    model.load_state_dict(torch.load(tmp_path / "t.pth", weights_only=True))
+    x = torch.randn(2, 3, 16, 16)
+    torch.testing.assert_close(model(x), load_encoder(str(run))(x))
+
+
+def test_export_to_torchvision_and_timm_share_resnet_keys(tmp_path: Path) -> None:
+    encoder = load_encoder("torchvision/resnet18", size=32)
+    save_encoder(encoder, tmp_path / "encoder.safetensors")
+    x = torch.randn(2, 3, 64, 64)
+    for name in ("torchvision", "timm"):
+        export(str(tmp_path / "encoder.safetensors"), format=name, out=str(tmp_path / f"{name}.pth"))
+        state = torch.load(tmp_path / f"{name}.pth", weights_only=True)
+        if name == "timm":
+            model = timm.create_model("resnet18", num_classes=0).eval()
+            model.load_state_dict(state)
+        else:
+            model = torchvision.models.resnet18().eval()
+            missing, odd = model.load_state_dict(state, strict=False)
+            assert (set(missing), odd) == ({"fc.weight", "fc.bias"}, [])
+            model.fc = torch.nn.Identity()
+        torch.testing.assert_close(model(x), encoder(x), rtol=1e-4, atol=1e-5)
+
+
+def test_export_to_onnx_agrees(run: Path, tmp_path: Path) -> None:
+    onnxruntime = pytest.importorskip("onnxruntime")
+    export(str(run), format="onnx", out=str(tmp_path / "e.onnx"))
+    session = onnxruntime.InferenceSession(str(tmp_path / "e.onnx"))
+    for batch in (1, 3):
+        x = torch.randn(batch, 3, 16, 16)
+        theirs = session.run(None, {"images": x.numpy()})[0]
+        np.testing.assert_allclose(theirs, load_encoder(str(run))(x).detach().numpy(), rtol=1e-4, atol=1e-4)
+
+
+def test_export_refusals(run: Path, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="cannot be exported to that library"):
+        export(str(run), format="torchvision", out=str(tmp_path / "x.pth"))
+    with pytest.raises(UserError, match="safetensors, torchvision, timm, onnx"):
+        export(str(run), format="keras", out=str(tmp_path / "x"))
+    (tmp_path / "there.pth").write_text("mine")
+    with pytest.raises(UserError, match="exists"):
+        export(str(run), format="timm", out=str(tmp_path / "there.pth"))
+    with pytest.raises(UserError, match="is missing"):
+        load_encoder(str(tmp_path))
+
+
+@pytest.mark.parametrize("name", ["e.npz", "e.parquet"])
+def test_embed(run: Path, folder: Path, tmp_path: Path, name: str) -> None:
+    result = embed(str(run), str(folder), out=str(tmp_path / name))
+    assert (result["images"], result["dim"]) == (48, 64)
+    if name.endswith("npz"):
+        with np.load(tmp_path / name) as file:
+            features, paths, labels = file["features"], file["paths"], file["labels"]
+    else:
+        pq = pytest.importorskip("pyarrow.parquet")
+        table = pq.read_table(tmp_path / name).to_pydict()
+        features, paths, labels = np.array(table["features"]), table["paths"], table["labels"]
+    assert features.shape == (48, 64)
+    assert paths[0] == "ant/ant 0.jpg"
+    assert (str(labels[0]), str(labels[47])) == ("ant", "cat")
+    with pytest.raises(UserError, match="exists"):
+        embed(str(run), str(folder), out=str(tmp_path / name))
+    with pytest.raises(UserError, match=r"\.npz or \.parquet"):
+        embed(str(run), str(folder), out=str(tmp_path / "e.csv"))
+
+
+def test_embedding_puts_the_model_back_as_it_was(folder: Path) -> None:
+    from cuewise.data import open_data
+    from cuewise.encoders.embed import embed_dataset
+
+    encoder = load_encoder("cuewise/resnet-tiny?width=8", size=16).train()
+    before = {k: v.clone() for k, v in encoder.state_dict().items()}
+    embed_dataset(encoder, open_data(str(folder)), label=None)
+    assert encoder.training
+    assert all(torch.equal(v, before[k]) for k, v in encoder.state_dict().items())
+
+
+def test_the_card_beside_the_weights(run: Path) -> None:
+    card = json.loads((run / "encoder.json").read_text())
+    assert card["arch"] == "cuewise/resnet-tiny?width=8"
+    assert card["parameters"] == sum(p.numel() for p in load_encoder(str(run)).backbone.parameters())
+    assert isinstance(Encoder(torch.nn.Conv2d(3, 4, 3), Card("x", 16)).dim, int)
