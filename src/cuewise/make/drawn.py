@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from cuewise.cues import blur, patches
+from cuewise.cues import blur, diffusion, patches
+from cuewise.cues.texture_patches import extract_patches
 from cuewise.data import Image
 
 Describe = Callable[[Image, np.random.Generator, dict[str, Any]], dict[str, Any]]
@@ -29,4 +30,24 @@ def _patch(image: Image, rng: np.random.Generator, settings: dict[str, Any]) -> 
     return params.to_dict()
 
 
-DRAWN: dict[str, Describe] = {"gaussian": _gaussian, "patch": _patch}
+def _steps(image: Image, rng: np.random.Generator, settings: dict[str, Any]) -> dict[str, Any]:
+    steps = settings["steps"]
+    if steps is None:
+        return {"steps": diffusion.scaled_steps(min(image.shape[:2]))}
+    return {"steps": steps if isinstance(steps, int) else int(rng.integers(steps[0], steps[1] + 1))}
+
+
+def _boxes(image: Image, rng: np.random.Generator, settings: dict[str, Any]) -> dict[str, Any]:
+    patch = settings["patch"]
+    side = {"side": patch} if isinstance(patch, int) else {"rule": patch}
+    found = extract_patches(image, rng, **side)
+    return {"boxes": found.boxes, "side": found.boxes[0][2], "scale": found.scale}
+
+
+DRAWN: dict[str, Describe] = {
+    "anisotropic": _steps,
+    "robust": _steps,
+    "gaussian": _gaussian,
+    "patch": _patch,
+    "quilting": _boxes,
+}

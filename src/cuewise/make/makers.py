@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import inspect
 import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -44,7 +45,8 @@ class Maker:
     lay: Lay | None = None  # None: one file for each image, under its own name
     inputs: int = 1  # images that an item is made of
     takes_both: bool = True  # whether originals can lie beside the results
-    default_source: str | None = None
+    default_source: Callable[[Settings, int], str] | None = None  # what SRC is when it is left out
+    numbers: frozenset[str] = frozenset()  # settings with a text as default that may be a number, too
 
 
 def makers() -> dict[str, Maker]:
@@ -84,7 +86,10 @@ class CueDraw:
 
 def of_cue(cue: Cue) -> Maker:
     """The maker that applies one cue operator to every image."""
-    return Maker(cue.name, cue.summary, cue.settings, CueDraw(cue))
+    kinds = inspect.signature(cue.operator).parameters
+    texts = [key for key, default in cue.settings.items() if isinstance(default, str) and key in kinds]
+    numbers = [key for key in texts if "int" in str(kinds[key].annotation)]
+    return Maker(cue.name, cue.summary, cue.settings, CueDraw(cue), numbers=frozenset(numbers))
 
 
 def drawn(name: str, image: Image, seed: int, settings: Settings) -> Mapping[str, Any]:

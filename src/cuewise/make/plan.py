@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -40,7 +40,7 @@ class Plan:
     stems: list[str]
     variants: tuple[tuple[str, str], ...]
     originals: list[str] | None = None  # endings under which the sources themselves are written, too
-    facts: dict[str, Sequence[Any]] = field(default_factory=dict)
+    facts: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     shard_size: int = 0  # items a tar; 0 for a tree of files
 
     def __len__(self) -> int:

@@ -3,38 +3,36 @@
 from __future__ import annotations
 
 import os
-import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 import cuewise
 from cuewise.data import Dataset, open_data
-from cuewise.errors import Interrupted, UserError
-from cuewise.make import engine as local
+from cuewise.errors import UserError
+from cuewise.make import estimate, ray_engine
 from cuewise.make.encode import Format
-from cuewise.make.finish import finish, preview_path
-from cuewise.make.journal import Records
-from cuewise.make.makers import Maker, maker
-from cuewise.make.manifest import MANIFESTS, check_form, to_journal
-from cuewise.make.names import distinct_stems, ending
-from cuewise.make.plan import Piece, Plan
+from cuewise.make.engine import Job
+from cuewise.make.grid import read_grid
+from cuewise.make.layout import in_shards, mirror
+from cuewise.make.makers import Maker, Settings, maker
+from cuewise.make.manifest import check_form
+from cuewise.make.plan import Plan
 from cuewise.make.render import Recipe
+from cuewise.make.session import Session, warm_up
 from cuewise.make.settings import resolve
-from cuewise.make.state import check_places, plain, read_state, refuse_change, remove_made, write_state
-from cuewise.make.store import Store, locked, mendable
-from cuewise.progress import Progress
+from cuewise.make.state import STATE, check_places, plain
+from cuewise.make.store import Store
+from cuewise.make.subset import choose
 
-LISTED = 20  # broken images named on the terminal
+Place = str | os.PathLike[str]
 Given = Mapping[str, Any] | Sequence[str] | None
 
 
 def make_set(
     kind: str,
-    src: str | os.PathLike[str] | None,
-    dst: str | os.PathLike[str],
+    src: Place | None,
+    dst: Place,
     *,
     set: Given = None,
     format: str = "png",
@@ -45,49 +43,67 @@ def make_set(
     limit: int | None = None,
     dry_run: bool = False,
     both: bool = False,
-    subset: str | os.PathLike[str] | None = None,
-    grid: str | os.PathLike[str] | None = None,
+    subset: Place | None = None,
+    grid: Place | None = None,
     engine: str = "local",
     address: str | None = None,
     overwrite: bool = False,
 ) -> dict[str, Any]:
-    """Make an image set of `kind` from SRC in the folder DST, going on where an earlier run stopped."""
-    chosen = maker(kind)
-    settings = resolve(kind, chosen.settings, set)
-    form = Format.parse(format)
+    """Make an image set of `kind` from SRC in the folder DST, going on where an earlier run stopped.
+
+    set: settings of the maker. shards: images a tar, instead of a tree of files. limit: only the first images. both:
+    originals, too. subset: a file that lists classes. grid: a YAML list of settings, one subfolder each.
+    """
+    if engine not in ("local", "ray"):
+        raise UserError(f"engine {engine!r}: there are local and ray")
+    if address is not None and engine != "ray":
+        raise UserError("--address is for --engine ray")
+    if engine == "ray":
+        ray_engine.load()
+    folder, count = Path(dst), worker_count(workers)
+    if limit is not None and limit < 1:
+        raise UserError(f"limit {limit}: give 1 or more")
     check_form(manifest)
-    count = worker_count(workers)
-    dataset = open_source(chosen, src)
-    plan = lay_plan(chosen, dataset, settings, seed, form, both)
-    if shards:
-        plan = in_shards(plan.first(limit), shards)
-    folder = Path(dst)
-    recipe = Recipe(kind, settings, seed, form, both)
-    job = local.Job(recipe, plan, Store(folder, plan))
-    state = {
-        "cuewise": cuewise.__version__,
-        "kind": kind,
-        "settings": settings,
-        "seed": seed,
-        "format": str(form),
-        "both": both,
-        "shards": shards,
-        "manifest": manifest,
-        **({"limit": limit} if shards else {}),
-        "source": {key: dataset.fingerprint()[key] for key in ("count", "hash")},
-    }
-    check_places(folder, dataset)
-    with Run(job, plain(state), overwrite) as run:
+    form = Format.parse(format)
+
+    def one(kind: str, given: Given, folder: Path) -> dict[str, Any]:
+        chosen = maker(kind)
+        settings = resolve(kind, chosen.settings, given, chosen.numbers)
+        dataset = open_source(chosen, settings, seed, src, subset)
+        plan = lay_plan(chosen, dataset, settings, seed, form, both)
+        plan = in_shards(plan.first(limit), shards) if shards is not None else plan
+        check_places(folder, dataset)
+        job = Job(Recipe(kind, settings, seed, form, both), plan, Store(folder, plan))
         wanted = len(plan) if limit is None else min(limit, len(plan))
-        return run.go(wanted, count, chosen)
+        if dry_run:
+            return look_ahead(chosen, job, wanted, count)
+        state = describe(job, manifest, shards, limit if shards is not None else None)
+        with Session(job, state, overwrite) as session:
+            return session.go(wanted, chosen, "ray" if engine == "ray" else count, address)
+
+    if grid is None:
+        return one(kind, set, folder)
+    if set:
+        raise UserError("give settings in the --grid file or with --set, not both")
+    if (folder / STATE).exists():
+        raise UserError(f"{folder} holds a set of its own; choose another folder for the --grid")
+    entries = read_grid(grid, kind)
+    return {
+        "folder": str(folder),
+        "sets": [one(own, settings, folder / name) for name, own, settings in entries],
+    }
 
 
-def open_source(chosen: Maker, src: str | os.PathLike[str] | None) -> Dataset:
+def open_source(
+    chosen: Maker, settings: Settings, seed: int, src: Place | None, subset: Place | None
+) -> Dataset:
     """The data set that SRC names, or the maker's own."""
-    source = chosen.default_source if src is None else src
-    if source is None:
+    if src is None and chosen.default_source is None:
         raise UserError(f"make {chosen.name} needs a source: cuewise make {chosen.name} SRC DST")
-    return open_data(source)
+    if src is None and chosen.default_source is not None:
+        src = chosen.default_source(settings, seed)
+    dataset = open_data(os.fspath(src or ""))
+    return dataset if subset is None else choose(dataset, subset)
 
 
 def worker_count(workers: str | int) -> int:
@@ -100,164 +116,37 @@ def worker_count(workers: str | int) -> int:
 
 
 def lay_plan(
-    chosen: Maker, dataset: Dataset, settings: dict[str, Any], seed: int, form: Format, both: bool
+    chosen: Maker, dataset: Dataset, settings: Settings, seed: int, form: Format, both: bool
 ) -> Plan:
     """Which files there will be."""
     if both and not chosen.takes_both:
-        raise UserError(f"make {chosen.name}: --both is for makers that filter images one by one")
+        raise UserError(f"make {chosen.name}: --both is for kinds that filter images one by one")
     if chosen.lay is not None:
         return chosen.lay(dataset, settings, seed, form.ending)
-    suffix = f".{chosen.name}.{form.ending}" if both else f".{form.ending}"
-    own = f".{form.ending}"
-    kept = {id(s): len(s) > 0 and s.read(0) is not None for s in dataset.sources} if both else {}
-    names = [dataset.name(i) for i in range(len(dataset))]
-    ends = [
-        (ending(name) if kept[id(dataset.locate(i)[0])] else own) or own for i, name in enumerate(names)
-    ] if both else None  # fmt: skip
-    end_of = dict(zip(names, ends)) if ends else {}
-
-    def files(stem: str, name: str) -> Iterable[str]:
-        return (stem + suffix, stem + end_of[name]) if both else (stem + suffix,)
-
-    facts: dict[str, Sequence[Any]] = {}
-    if dataset.labels is not None:
-        facts["class"] = [dataset.classes[k] for k in dataset.labels.tolist()]
-    sources = np.arange(len(dataset), dtype=np.int64)[:, None]
-    return Plan(dataset, sources, distinct_stems(names, files), (("", suffix),), ends, facts)
+    return mirror(dataset, form.ending, both=chosen.name if both else "")
 
 
-def in_shards(plan: Plan, shards: int) -> Plan:
-    """The plan with `shards` images a tar; what is made of one image stays together."""
-    raise NotImplementedError
+def describe(job: Job, manifest: str, shards: int | None, limit: int | None) -> dict[str, Any]:
+    """make.json: all that the images and the manifest depend on."""
+    recipe, fingerprint = job.recipe, job.plan.dataset.fingerprint()
+    state = {
+        "cuewise": cuewise.__version__,
+        "kind": recipe.kind,
+        "settings": recipe.settings,
+        "seed": recipe.seed,
+        "format": str(recipe.format),
+        "both": recipe.both,
+        "shards": shards,
+        "limit": limit,  # of shards only: a tree can be extended
+        "manifest": manifest,
+        "source": {"count": fingerprint["count"], "hash": fingerprint["hash"]},
+    }
+    return plain(state)
 
 
-class Run:
-    """One run into a folder: what is there already, the rest, and the end."""
-
-    def __init__(self, job: local.Job, state: dict[str, Any], overwrite: bool) -> None:
-        self.job, self.state, self.overwrite = job, state, overwrite
-        self.form = state["manifest"]
-
-    def __enter__(self) -> Run:
-        store = self.job.store
-        before = read_state(store.folder)
-        try:
-            store.hidden.mkdir(parents=True, exist_ok=True)
-            self.lock = locked(store.hidden)
-            self.lock.__enter__()
-            if before is not None and self.overwrite:
-                remove_made(store.folder)
-            elif before is not None:
-                refuse_change(store.folder, before, self.state)
-            store.prepare()
-            write_state(store.folder, self.state)
-        except OSError as error:
-            raise mendable(error, store.folder) from error
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        self.lock.__exit__(None, None, None)
-
-    def go(self, wanted: int, workers: int, chosen: Maker) -> dict[str, Any]:
-        """Make what is missing of the first `wanted` items and finish the set."""
-        job, store, began = self.job, self.job.store, time.monotonic()
-        ready = store.folder / MANIFESTS[self.form]
-        if ready.exists():
-            to_journal(ready, store.journal(local.new_name()))
-        records = store.records()
-        items = [i for i in range(wanted) if not store.done(i, records)]
-        records.close()
-        if items:
-            warm_up(chosen, job.recipe)
-        made = self._make(items, wanted, workers)
-        seconds = time.monotonic() - began
-        if items or not ready.exists():
-            records = store.records()
-            self._check_any(records, wanted)
-            finish(job, records, self.form, wanted)
-            records.close()
-        store.tidy()
-        return self._result(made, wanted - len(items), seconds)
-
-    def _make(self, items: list[int], wanted: int, workers: int) -> list[local.Done]:
-        done, broken = [], 0
-        label = f"making {self.job.recipe.kind}"
-        try:
-            with Progress(wanted, "images", label, start=wanted - len(items)) as bar:
-                for one in local.run(self.job, items, workers):
-                    bar.add(1)
-                    done.append(one)
-                    if one.broken is not None:
-                        broken += 1
-                        self._say(bar, one, broken)
-        except KeyboardInterrupt:
-            total = wanted - len(items) + len(done)
-            raise Interrupted(
-                f"stopped after {total} of {wanted} images; run the same command again to go on"
-            ) from None
-        return done
-
-    def _say(self, bar: Progress, one: local.Done, broken: int) -> None:
-        if broken <= LISTED:
-            bar.say(f"skipped {self.job.plan.names(one.index)[0]}: {one.broken}")
-        elif broken == LISTED + 1:
-            bar.say("skipped more; all are in the manifest")
-
-    def _check_any(self, records: Records, wanted: int) -> None:
-        first = None
-        for i in range(wanted):
-            if i in records:
-                row = records.rows(i)[0]
-                if row["name"] is not None:
-                    return
-                first = first or row
-        if first is not None:
-            raise UserError(
-                f"none of the {wanted} images could be made; the first is {first['source']}: {first['broken']}"
-            )
-
-    def _result(self, done: list[local.Done], skipped: int, seconds: float) -> dict[str, Any]:
-        job = self.job
-        made = sum(one.broken is None for one in done)
-        listed = [{"path": s["path"], "why": s["why"]} for s in job.plan.dataset.fingerprint()["skipped"]]
-        broken = [
-            {"path": job.plan.names(d.index)[0], "why": d.broken}
-            for d in sorted(done, key=_index)
-            if d.broken
-        ]
-        return {
-            "folder": str(job.store.folder),
-            "kind": job.recipe.kind,
-            "images": made + skipped,
-            "made": made,
-            "skipped": skipped,
-            "broken": broken + listed,
-            "bytes": sum(one.size for one in done),
-            "seconds": round(seconds, 3),
-            "rate": round(made / seconds, 3) if made and seconds > 0 else 0.0,
-            "manifest": str(job.store.folder / MANIFESTS[self.form]),
-            "preview": str(preview_path(job)),
-        }
-
-
-def _index(done: local.Done) -> int:
-    return done.index
-
-
-def warm_up(chosen: Maker, recipe: Recipe) -> None:
-    """Make a small picture here: bad settings show before any work, and kernels are compiled once, for all workers."""
-    ramp = np.linspace(0, 255, 96, dtype=np.uint8)
-    image = np.ascontiguousarray(
-        np.stack(np.broadcast_arrays(ramp[None], ramp[:, None], ramp[::-1][None]), -1)
-    )
-    piece = Piece(0, ("warm-up",) * chosen.inputs, (image,) * chosen.inputs, ())
-    try:
-        for _ in chosen.draw(piece, recipe.settings, recipe.seed):
-            pass
-    except UserError:
-        raise
-    except (TypeError, ValueError, KeyError) as error:
-        raise UserError(f"make {recipe.kind}: these settings make no sense to it ({error})") from error
-
-
-__all__ = ["make_set"]
+def look_ahead(chosen: Maker, job: Job, wanted: int, workers: int) -> dict[str, Any]:
+    """--dry-run."""
+    warm_up(chosen, job.recipe)
+    result = estimate.estimate(job, wanted, workers)
+    estimate.say(result)
+    return result

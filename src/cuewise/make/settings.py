@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import yaml
@@ -12,10 +12,19 @@ from cuewise.errors import UserError
 
 
 def resolve(
-    kind: str, defaults: Mapping[str, Any], given: Mapping[str, Any] | Sequence[str] | None
+    kind: str,
+    defaults: Mapping[str, Any],
+    given: Mapping[str, Any] | Sequence[str] | None,
+    numbers: Collection[str] = (),
 ) -> dict[str, Any]:
-    """Defaults with what was given; an unknown setting is an error that lists the known ones."""
+    """Defaults with what was given; an unknown setting is an error that lists the known ones.
+
+    numbers: settings whose default is a word, but which take a number, too.
+    """
     pairs = dict(given) if isinstance(given, Mapping) else dict(_pair(kind, text) for text in given or ())
+    for key in numbers:
+        if str(pairs.get(key, "")).isdigit():
+            defaults = {**defaults, key: 0}
     for key in pairs:
         if key not in defaults:
             raise UserError(f"make {kind}: no setting {key!r}; it has: {', '.join(defaults) or 'none'}")

@@ -97,6 +97,8 @@ def remove_made(folder: Path) -> None:
     names |= {row["shard"] for row in _all_rows(folder) if row.get("shard")}
     for name in sorted(names, reverse=True):
         path = folder / name
+        if os.path.isabs(name) or ".." in path.parts:  # not ours, whatever the manifest says
+            continue
         with suppress(OSError):
             path.unlink()
         for parent in path.parents:
