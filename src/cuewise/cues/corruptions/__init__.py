@@ -98,7 +98,7 @@ def corrupt(
     frost_images: a folder of photographs of frost; without it, frost is drawn.
     """
     _check(image, (name,), (severity,))
-    source = Source(image, scale_to_image=scale_to_image, frost_images=frost_images)
+    source = Source(image, severities=(severity,), scale_to_image=scale_to_image, frost_images=frost_images)
     return source.finish(CORRUPTIONS[name].function(source, severity, rng))
 
 
@@ -120,7 +120,7 @@ def variants(
     chosen = [c.name for c in CORRUPTIONS.values() if c.in_mce] if corruptions is None else list(corruptions)
     strengths = tuple(severities)
     _check(image, chosen, strengths)
-    source = Source(image, scale_to_image=scale_to_image, frost_images=frost_images)
+    source = Source(image, severities=strengths, scale_to_image=scale_to_image, frost_images=frost_images)
     for corruption in chosen:
         for severity in strengths:
             rng = corruption_rng(seed, name, corruption, severity)

@@ -11,7 +11,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from cuewise.cues.corruptions.filters import floats_to_bytes
-from cuewise.cues.corruptions.lanes import sum_of_zooms
+from cuewise.cues.corruptions.lanes import sums_of_zooms
 from cuewise.cues.corruptions.source import Bytes, Floats, Source
 from cuewise.cues.corruptions.taps import apply_taps, defocus_disk, gaussian_taps, streak_taps
 
@@ -78,31 +78,43 @@ def zooms(severity: int) -> NDArray[np.float64]:
     return np.arange(1, end, step)
 
 
-def zoom_axis(length: int, factor: float, *, whole: bool = False) -> tuple[NDArray[np.int64], Floats, int]:
-    """Where pixel i of a centred zoom reads: index, fraction; and how many i: `length`, or the whole zoomed crop."""
+def zoom_sides(length: int, factor: float) -> tuple[int, int]:
+    """The side of the central crop, and of its zoomed copy (which may be a little longer than `length`)."""
     crop = int(np.ceil(length / factor))
-    full = round(crop * factor)
-    count = full if whole else min(full, length)
+    return crop, round(crop * factor)
+
+
+def zoom_axis(length: int, crop: int, full: int, count: int) -> tuple[NDArray[np.int64], Floats]:
+    """Where pixels 0 .. count of a centred zoom read: index and fraction."""
     place = np.arange(count) * ((crop - 1) / max(full - 1, 1))
     index = np.minimum(place.astype(np.int64), max(crop - 2, 0))
-    return index + (length - crop) // 2, (place - index).astype(np.float32), count
+    return index + (length - crop) // 2, (place - index).astype(np.float32)
 
 
-@lru_cache(maxsize=64)
-def _zoom_axes(length: int, severity: int) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
-    """Z×length: where each zoom reads, and how much of the next pixel, in 256ths."""
-    axes = [zoom_axis(length, float(z)) for z in zooms(severity)]
-    indices = np.stack([index for index, _, _ in axes]).astype(np.uint64)
-    return indices, np.rint(np.stack([part for _, part, _ in axes]) * 256).astype(np.uint64)
+@lru_cache(maxsize=32)
+def _zoom_plan(height: int, width: int, severities: tuple[int, ...]) -> tuple[NDArray[Any], ...]:
+    """The zooms that these severities need, each once: rows, parts, columns, parts, members (Z×S)."""
+    members: dict[tuple[tuple[int, int], tuple[int, int]], list[int]] = {}
+    for s, severity in enumerate(severities):
+        for z in zooms(severity):
+            sides = zoom_sides(height, float(z)), zoom_sides(width, float(z))
+            members.setdefault(sides, [0] * len(severities))[s] += 1
+    axes = [[zoom_axis(n, *side, n) for n, side in zip((height, width), sides)] for sides in members]
+    rows, columns = (np.stack([axis[k][0] for axis in axes]) for k in (0, 1))
+    parts = [np.rint(np.stack([axis[k][1] for axis in axes]) * 256).astype(np.uint64) for k in (0, 1)]
+    return rows, parts[0], columns.astype(np.uint64), parts[1], np.array(list(members.values()), np.uint64)
 
 
 def zoom_blur(source: Source, severity: int, rng: np.random.Generator) -> Bytes:
-    rows, row_parts = _zoom_axes(source.height, severity)
-    columns, column_parts = _zoom_axes(source.width, severity)
-    out = np.empty_like(source.image)
-    for words, group in zip(source.four_lanes, source.by_fours()):
-        sum_of_zooms(words, rows.astype(np.int64), row_parts, columns, column_parts, out[:, :, group])
-    return out
+    if severity not in source.zoomed:  # severities share most of their zooms: all that will be asked at once
+        rows, row_parts, columns, column_parts, members = _zoom_plan(
+            source.height, source.width, source.severities
+        )
+        out = np.empty((len(source.severities), *source.image.shape), np.uint8)
+        for words, group in zip(source.four_lanes, source.by_fours()):
+            sums_of_zooms(words, rows, row_parts, columns, column_parts, members, out[..., group])
+        source.zoomed.update(zip(source.severities, out))
+    return source.zoomed.pop(severity)
 
 
 @njit(cache=True, nogil=True)

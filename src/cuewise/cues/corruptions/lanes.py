@@ -29,26 +29,28 @@ def four_lanes(image: Bytes) -> Words:
 
 
 @njit(cache=True, nogil=True)
-def sum_of_zooms(
-    words: Words, rows: Any, row_parts: Words, columns: Words, column_parts: Words, out: Bytes
+def sums_of_zooms(
+    words: Words, rows: Any, row_parts: Words, columns: Words, column_parts: Words, members: Any, out: Bytes
 ) -> None:
-    """out = mean of the image and its zooms. words H×W; zoom z reads row rows[z, y] and the next, and so on.
+    """out[s] = mean of the image and of its zooms, each as often as it is a member of sum s. words H×W, out S×H×W×C.
 
-    rows, row_parts Z×H; columns, column_parts Z×W; parts in 256ths. At most 31 zooms fit into a lane.
+    Zoom z reads row rows[z, y] and the next, and so on: rows, row_parts Z×H; columns, column_parts Z×W; parts in
+    256ths; members Z×S: how often a zoom counts. At most 31 zooms a sum fit into a lane.
     """
     height, width = words.shape
-    half, low, eleven = (
-        np.uint64(0x0080008000800080),
-        np.uint64(0x00FF00FF00FF00FF),
-        np.uint64(0x07FF07FF07FF07FF),
-    )
+    sums = members.shape[1]
+    half, low = np.uint64(0x0080008000800080), np.uint64(0x00FF00FF00FF00FF)
+    eleven = np.uint64(0x07FF07FF07FF07FF)
     full, eight, five, three = np.uint64(256), np.uint64(8), np.uint64(5), np.uint64(3)
     line = np.zeros(width + 1, np.uint64)
-    total = np.zeros(width, np.uint64)
-    weight = np.float32(1.0 / (8 * (rows.shape[0] + 1)))
+    zoomed = np.zeros(width, np.uint64)
+    totals = np.zeros((sums, width), np.uint64)
+    weights = np.zeros(sums, np.float32)
+    for s in range(sums):
+        weights[s] = 1.0 / (8.0 * (members[:, s].sum() + 1.0))
     for y in range(height):
-        for x in range(width):
-            total[x] = words[y, x] << three
+        for s in range(sums):
+            totals[s] = words[y] << three
         for z in range(rows.shape[0]):
             upper, lower = words[rows[z, y]], words[min(rows[z, y] + 1, height - 1)]
             b = row_parts[z, y]
@@ -56,13 +58,20 @@ def sum_of_zooms(
                 line[x] = ((upper[x] * (full - b) + lower[x] * b + half) >> eight) & low
             column, part = columns[z], column_parts[z]
             for x in range(width):
-                a, s = part[x], column[x]
-                total[x] += ((line[s] * (full - a) + line[s + ONE] * a) >> five) & eleven
-        for x in range(width):
-            lanes = total[x]
-            for c in range(out.shape[2]):
-                out[y, x, c] = np.uint8(np.float32(lanes & np.uint64(0xFFFF)) * weight + np.float32(1e-2))
-                lanes >>= np.uint64(16)
+                a, k = part[x], column[x]
+                zoomed[x] = ((line[k] * (full - a) + line[k + ONE] * a) >> five) & eleven
+            for s in range(sums):
+                times, total = members[z, s], totals[s]
+                if times > 0:
+                    for x in range(width):
+                        total[x] += zoomed[x] * times
+        for s in range(sums):
+            for x in range(width):
+                lanes = totals[s, x]
+                for c in range(out.shape[3]):
+                    value = np.float32(lanes & np.uint64(0xFFFF)) * weights[s]
+                    out[s, y, x, c] = np.uint8(value + np.float32(1e-2))
+                    lanes >>= np.uint64(16)
 
 
 def two_lanes(image: Bytes) -> Words:
@@ -89,30 +98,29 @@ def displace(words: Words, moves: NDArray[np.float32], gain: Any, out: Bytes) ->
     words H·W×2 (two 32-bit lanes each), moves H×W×2, out H×W×C with C ≤ 4.
     """
     height, width, channels = out.shape
-    thousand, full, third = np.float32(1024.0), np.int64(1024), np.uint64(20)
-    byte, lane = np.uint64(255), np.uint64(32)
-    zero = np.uint64(0)
+    flat = words.ravel()
+    fine, shift, byte, lane = gain * np.float32(1024.0), np.uint64(20), np.uint64(255), np.uint64(52)
+    away = 4096  # pixels added while the sum becomes an integer, so that cutting the fraction rounds down
+    start = np.float32(away * 1024 + 0.5)
     for y in range(height):
         for x in range(width):
-            u = np.float32(x) + moves[y, x, 0] * gain
-            v = np.float32(y) + moves[y, x, 1] * gain
-            x0, y0 = int(np.floor(u)), int(np.floor(v))
-            a = int((u - np.float32(x0)) * thousand + np.float32(0.5))
-            b = int((v - np.float32(y0)) * thousand + np.float32(0.5))
-            top, low, left, right = y0, y0 + 1, x0, x0 + 1
-            if y0 < 0 or x0 < 0 or low >= height or right >= width:
-                top, low = _mirror(y0, height), _mirror(low, height)
-                left, right = _mirror(x0, width), _mirror(right, width)
-            p, q = np.uint64(top * width + left), np.uint64(top * width + right)
-            r, s = np.uint64(low * width + left), np.uint64(low * width + right)
-            wp, wq = np.uint64((full - a) * (full - b)), np.uint64(a * (full - b))
-            wr, ws = np.uint64((full - a) * b), np.uint64(a * b)
-            first = words[p, zero] * wp + words[q, zero] * wq + words[r, zero] * wr + words[s, zero] * ws
-            out[y, x, 0] = np.uint8((first >> third) & byte)
+            u = np.int32(moves[y, x, 0] * fine + start) - np.int32((away - x) * 1024)
+            v = np.int32(moves[y, x, 1] * fine + start) - np.int32((away - y) * 1024)
+            left, top, a, b = u >> 10, v >> 10, u & 1023, v & 1023
+            right, low = left + 1, top + 1
+            if top < 0 or left < 0 or low >= height or right >= width:
+                top, low = _mirror(top, height), _mirror(low, height)
+                left, right = _mirror(left, width), _mirror(right, width)
+            p, q = np.uint64(2 * (top * width + left)), np.uint64(2 * (top * width + right))
+            r, s = np.uint64(2 * (low * width + left)), np.uint64(2 * (low * width + right))
+            wq, ws = np.uint64(a * (1024 - b)), np.uint64(a * b)
+            wp, wr = np.uint64((1024 - a) * (1024 - b)), np.uint64((1024 - a) * b)
+            first = flat[p] * wp + flat[q] * wq + flat[r] * wr + flat[s] * ws
+            out[y, x, 0] = np.uint8((first >> shift) & byte)
             if channels > 1:
-                out[y, x, 1] = np.uint8((first >> (third + lane)) & byte)
+                out[y, x, 1] = np.uint8((first >> lane) & byte)
             if channels > 2:
-                second = words[p, ONE] * wp + words[q, ONE] * wq + words[r, ONE] * wr + words[s, ONE] * ws
-                out[y, x, 2] = np.uint8((second >> third) & byte)
+                second = flat[p | ONE] * wp + flat[q | ONE] * wq + flat[r | ONE] * wr + flat[s | ONE] * ws
+                out[y, x, 2] = np.uint8((second >> shift) & byte)
                 if channels > 3:
-                    out[y, x, 3] = np.uint8((second >> (third + lane)) & byte)
+                    out[y, x, 3] = np.uint8((second >> lane) & byte)

@@ -21,9 +21,16 @@ class Source:
     """An image H×W×C (uint8) and, lazily, its derived forms; `scale` multiplies radii given in pixels."""
 
     def __init__(
-        self, image: Bytes, *, scale_to_image: bool = False, frost_images: str | None = None
+        self,
+        image: Bytes,
+        *,
+        severities: tuple[int, ...] = (1, 2, 3, 4, 5),
+        scale_to_image: bool = False,
+        frost_images: str | None = None,
     ) -> None:
+        self.severities = severities  # those that will be asked for
         self.frost_images = frost_images
+        self.zoomed: dict[int, Bytes] = {}  # results of zoom_blur that wait to be asked for
         self.flat = image.ndim == 2
         self.image: Bytes = np.ascontiguousarray(image[:, :, None] if self.flat else image)
         self.height, self.width, self.channels = self.image.shape

@@ -9,7 +9,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from cuewise.cues.corruptions.blur import zoom_axis
+from cuewise.cues.corruptions.blur import zoom_axis, zoom_sides
 from cuewise.cues.corruptions.frost_patterns import cut, frost_sheet
 from cuewise.cues.corruptions.source import Bytes, Floats, Source
 from cuewise.cues.corruptions.taps import apply_taps, streak_taps
@@ -45,9 +45,10 @@ def snow_of(source: Source, severity: int, field: Floats, degrees: float) -> Byt
     """Snow from the small field that is zoomed to flakes and smeared in a direction."""
     _, _, flake, threshold, radius, sigma, mix = SNOW[severity - 1]
     flake = max(1.0, flake * source.scale)
-    (y, b, tall), (x, a, wide) = (zoom_axis(n, flake, whole=True) for n in (source.height, source.width))
+    (crop, tall), (cut_width, wide) = (zoom_sides(n, flake) for n in (source.height, source.width))
+    (y, b), (x, a) = zoom_axis(crop, crop, tall, tall), zoom_axis(cut_width, cut_width, wide, wide)
     layer = np.empty((tall, wide), np.float32)
-    zoom_field(field, y - y[0], b, x - x[0], a, np.float32(threshold), layer)
+    zoom_field(field, y, b, x, a, np.float32(threshold), layer)
     taps = streak_taps(radius, sigma, degrees, source.scale)
     r = taps.radius
     padded = cv2.copyMakeBorder(layer, r, r, r, r, cv2.BORDER_REPLICATE)
