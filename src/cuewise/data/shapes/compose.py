@@ -37,14 +37,14 @@ _SCALE = 16777  # 2.14 scale at which the outline's sheet (64000 units) fills th
 @njit(cache=True, nogil=True)
 def single_pose(key: Any, turn: int, pose: Ints) -> None:
     """One large object, anywhere it fits; `turn` is the largest rotation, in steps of TURN."""
-    share = draw(key, 0, 660, 880)  # of 1000
-    slack = FRAME * (1000 - share) // 2200
+    share = draw(key, 0, 740, 1040)  # of 1000
+    slack = FRAME * (1160 - share) // 2200
     pose[0] = FRAME // 2 + draw(key, 1, -slack, slack)
     pose[1] = FRAME // 2 + draw(key, 2, -slack, slack)
     pose[2] = draw(key, 3, -turn, turn)
     pose[3] = _SCALE * share // 1000
     pose[4] = 2 * draw(key, 4, 0, 1) - 1
-    pose[5] = draw(key, 5, 200, 1100)
+    pose[5] = draw(key, 5, 800, 3000)
 
 
 @njit(cache=True, nogil=True)

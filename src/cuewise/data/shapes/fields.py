@@ -19,33 +19,40 @@ Fields = NDArray[np.int16]  # shapes × NODES (y) × NODES (x); negative inside
 
 
 @njit(cache=True, nogil=True)
+def segment_distance2(x: int, y: int, ax: int, ay: int, bx: int, by: int) -> int:
+    """Squared distance (floor) of (x, y) to the segment a–b."""
+    ex, ey, px, py = bx - ax, by - ay, x - ax, y - ay
+    length, along = ex * ex + ey * ey, px * ex + py * ey
+    if along <= 0:
+        return px * px + py * py
+    if along >= length:
+        return (x - bx) * (x - bx) + (y - by) * (y - by)
+    cross = abs(ex * py - ey * px)
+    if cross < 2147483648:  # the square must stay below 2⁶³
+        return cross * cross // length
+    return (cross >> 4) * (cross >> 4) // (length >> 8)
+
+
+@njit(cache=True, nogil=True)
 def polygon_distance(points: NDArray[np.int64], out: NDArray[np.int64]) -> None:
     """out[j, i] = signed distance (floor) of node (i, j) to a closed polygon, negative inside."""
-    n = len(points)
     for j in range(out.shape[0]):
         y = (j << CELL_BITS) - EDGE
         for i in range(out.shape[1]):
             x = (i << CELL_BITS) - EDGE
-            nearest = np.int64(1) << 40
-            inside = False
-            for k in range(n):
-                ax, ay = points[k, 0], points[k, 1]
-                bx, by = points[(k + 1) % n, 0], points[(k + 1) % n, 1]
-                ex, ey, px, py = bx - ax, by - ay, x - ax, y - ay
-                length, along = ex * ex + ey * ey, px * ex + py * ey
-                cross = ex * py - ey * px
-                if along <= 0:
-                    d2 = px * px + py * py
-                elif along >= length:
-                    d2 = (x - bx) * (x - bx) + (y - by) * (y - by)
-                else:
-                    c = abs(cross)
-                    # cross² must stay below 2⁶³
-                    d2 = c * c // length if c < 2147483648 else (c >> 4) * (c >> 4) // (length >> 8)
-                nearest = min(nearest, d2)
-                if (ay > y) != (by > y) and (cross > 0) == (ey > 0):
-                    inside = not inside
-            root = np.int64(np.sqrt(np.float64(nearest)))  # correctly rounded by IEEE 754; nearest < 2⁵³
+            nearest, inside = 1 << 40, False
+            ax, ay = points[-1, 0], points[-1, 1]
+            for k in range(len(points)):
+                bx, by = points[k, 0], points[k, 1]
+                gap_x = max(0, min(ax, bx) - x, x - max(ax, bx))
+                gap_y = max(0, min(ay, by) - y, y - max(ay, by))
+                if gap_x * gap_x + gap_y * gap_y < nearest:  # else the segment's box is too far already
+                    nearest = min(nearest, segment_distance2(x, y, ax, ay, bx, by))
+                if (ay > y) != (by > y):
+                    cross = (bx - ax) * (y - ay) - (by - ay) * (x - ax)
+                    inside ^= (cross > 0) == (by > ay)  # a ray to the right crosses this edge
+                ax, ay = bx, by
+            root = int(np.sqrt(np.float64(nearest)))  # correctly rounded by IEEE 754; nearest < 2⁵³
             out[j, i] = -root if inside else root
 
 

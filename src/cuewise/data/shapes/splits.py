@@ -29,7 +29,7 @@ class Options:
 
     part: str = "train"  # train | test: independent random streams
     classes: int = len(SHAPES)  # the first so many outlines and textures
-    turn: int = 12  # largest rotation of an object, degrees
+    turn: int = 20  # largest rotation of an object, degrees
     rho: float = 0.9  # how often an object wears its own class's texture
     textures: str = ""  # disjoint: train | test half of the textures; as `part` when empty
     breeds: int = 4  # fine: textures a superclass comes in
@@ -48,6 +48,12 @@ class Law:
     textures: Ids  # n×objects, likewise
     hues: Ids  # hue angle (of TURN) of the object's colours, −1 for any
     quarters: Ids  # quarter turns of the whole picture, counter-clockwise
+
+    def first(self, n: int) -> Law:
+        """The law of the first n images."""
+        columns = {key: column[:n] for key, column in self.columns.items()}
+        ids = (self.shapes[:n], self.textures[:n], self.hues[:n], self.quarters[:n])
+        return Law(self.labels[:n], self.classes, columns, *ids)
 
 
 @dataclass(frozen=True)
@@ -80,7 +86,7 @@ def _happens(keys: Keys, counter: int, probability: float) -> NDArray[np.bool_]:
 
 
 def balanced(keys: Keys, kinds: int) -> Ids:
-    """Each block of `kinds` images holds every kind once, in random order."""
+    """Each block of `kinds` images holds every kind once, in random order; the last block may be cut."""
     n = len(keys)
     rank = _bits(keys, 0, 0, (1 << 30) - 1)
     result = np.empty(n, np.int64)
