@@ -26,7 +26,7 @@ def weigh_colour(
             + abs(planes[size + p + j] - planes[size + q + j])
             + abs(planes[size + size + p + j] - planes[size + size + q + j])
         )
-        weights[j] = space * exp2_product(k * s, s)
+        weights[j] = exp2_product(k * s, s, space)
 
 
 @njit(cache=True, nogil=True, fastmath=FAST, forceinline=True)
@@ -34,7 +34,7 @@ def weigh_grey(planes: Floats, p: Any, q: Any, n: Any, k: Any, space: Any, weigh
     """As `weigh_colour` for one channel."""
     for j in range(n):
         s = abs(planes[p + j] - planes[q + j])
-        weights[j] = space * exp2_product(k * s, s)
+        weights[j] = exp2_product(k * s, s, space)
 
 
 @njit(cache=True, nogil=True, fastmath=FAST, forceinline=True)

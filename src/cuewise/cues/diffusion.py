@@ -61,17 +61,15 @@ def diffuse(
     levels: Levels, steps: int, kappa: float, gamma: float, option: int, mode: Mode = "channel"
 ) -> Levels:
     """The filter on float32 grey levels 0–255 of shape H×W, H×W×C or N×H×W×C, without rounding."""
-    batch = levels.reshape((1,) * (3 - min(levels.ndim, 3)) + levels.shape + (1,) * (levels.ndim == 2))
-    batch = batch.reshape((-1,) + batch.shape[-3:])
-    planes = np.ascontiguousarray(np.moveaxis(batch, -1, 1), dtype=np.float32)  # N×C×H×W
-    planes = planes.copy() if np.shares_memory(planes, levels) else planes
+    images = levels.reshape((-1, *levels.shape[-3:]) if levels.ndim > 2 else (1, *levels.shape, 1))
+    out = np.empty(images.shape, np.float32)
     k, g = constant(kappa, option), np.float32(gamma)
     if mode == "channel":
-        diffuse_planes(planes.reshape((-1,) + planes.shape[-2:]), steps, g, k, option)
+        diffuse_planes(images, out, steps, g, k, option)
     else:
-        for image in planes:
-            diffuse_coupled(image, steps, g, k, option, mode == "vector")
-    return np.ascontiguousarray(np.moveaxis(planes, 1, -1)).reshape(levels.shape)
+        for i in range(len(images)):
+            diffuse_coupled(images[i], out[i], steps, g, k, option, mode == "vector")
+    return out.reshape(levels.shape)
 
 
 def diffuse_tensor(levels: Tensor, steps: int, kappa: float, gamma: float, option: int, mode: Mode) -> Tensor:

@@ -70,31 +70,31 @@ def fused(_context: Any, a: Any, b: Any, c: Any) -> Any:
 
 
 @njit(cache=True, nogil=True, inline="always", fastmath=FAST)
-def exp2_product(a: Any, b: Any) -> Any:
-    """2^(a·b) for −10⁶ < a·b ≤ 0 to 2e-7: a·b = n + f, minimax polynomial in f ∈ [−½, ½], then the exponent bits.
+def exp2_product(a: Any, b: Any, scale: Any) -> Any:
+    """scale·2^(a·b) for −10⁶ < a·b ≤ 0 to 2e-7: a·b = n + f, polynomial in f ∈ [−½, ½], then the exponent bits.
 
     Below n = −126 the polynomial leaves its range, but 2^−126 still makes the product vanish.
     """
     z = max(fused(a, b, MAGIC), MAGIC - np.float32(126.0))
     f = fused(a, b, MAGIC - z)
-    p = np.float32(1.3276471781838624e-3)
-    p = p * f + np.float32(9.675541332768883e-3)
-    p = p * f + np.float32(5.550713274149757e-2)
-    p = p * f + np.float32(2.4022119723881838e-1)
-    p = p * f + np.float32(6.931469670643619e-1)
-    p = p * f + np.float32(1.0000000716546724)
+    p = scale * np.float32(1.3276471781838624e-3)
+    p = p * f + scale * np.float32(9.675541332768883e-3)
+    p = p * f + scale * np.float32(5.550713274149757e-2)
+    p = p * f + scale * np.float32(2.4022119723881838e-1)
+    p = p * f + scale * np.float32(6.931469670643619e-1)
+    p = p * f + scale * np.float32(1.0000000716546724)
     return p * power_of_two(z)
 
 
 @njit(cache=True, nogil=True, inline="always", fastmath=FAST, error_model="numpy")
-def conductance(a: Any, b: Any, option: Any) -> Any:
-    """g as a function of a·b = k·δ²: 1 Perona–Malik's exponential, 2 their rational one, 3 Tukey's biweight."""
+def conductance(a: Any, b: Any, option: Any, scale: Any) -> Any:
+    """scale·g as a function of a·b = k·δ²: 1 Perona–Malik's exponential, 2 their rational one, 3 Tukey's biweight."""
     if option == 1:
-        return exp2_product(a, b)
+        return exp2_product(a, b, scale)
     if option == 2:
-        return np.float32(1.0) / (np.float32(1.0) + a * b)
+        return scale / (np.float32(1.0) + a * b)
     inside = max(np.float32(1.0) - a * b, np.float32(0.0))
-    return np.float32(0.5) * inside * inside
+    return (np.float32(0.5) * scale) * inside * inside
 
 
 def constant(kappa: float, option: int) -> np.float32:
@@ -126,12 +126,12 @@ def row_of(option: int) -> Any:
         one = U(1)
         for j in range(stride):
             delta = difference(old[at + j + one], old[at + j])
-            across[j + one] = conductance(k * delta, delta, option) * delta
+            across[j + one] = conductance(k * delta, delta, option, gamma) * delta
         across[width] = np.float32(0)  # no flux leaves the image
         for j in range(stride):
             delta = difference(old[below + j], old[at + j])
-            flux = conductance(k * delta, delta, option) * delta
-            new[at + j] = moved(old[at + j], gamma * ((flux - up[j]) + (across[j + one] - across[j])))
+            flux = conductance(k * delta, delta, option, gamma) * delta
+            new[at + j] = moved(old[at + j], (flux - up[j]) + (across[j + one] - across[j]))
             up[j] = flux
 
     return row
@@ -141,16 +141,18 @@ exponential_row, rational_row, tukey_row = row_of(1), row_of(2), row_of(3)
 
 
 @njit(cache=True, nogil=True)
-def diffuse_planes(planes: Floats, steps: int, gamma: Any, k: Any, option: int) -> None:
-    """Each of the C×H×W planes by itself, in place; a plane and its twin stay in the second-level cache."""
-    channels, height, width = planes.shape
+def diffuse_planes(images: Floats, out: Floats, steps: int, gamma: Any, k: Any, option: int) -> None:
+    """Each channel of images [N, H, W, C] by itself into `out`; a plane and its twin stay in the second-level cache."""
+    count, height, width, channels = images.shape
     stride = (width + LANES - 1) // LANES * LANES
+    # Half a page apart: at equal page offsets the stores to one twin would stall the loads from the other.
     both = np.zeros((2, height * stride + 33 * LANES), np.int32)
     one, two = both[0], both[1]
     across, up = np.zeros(stride + 1, np.float32), np.zeros(stride, np.float32)
     w, s = U(width), U(stride)
-    for c in range(channels):
-        load(planes[c], one, stride)
+    for plane in range(count * channels):
+        n, c = plane // channels, plane % channels
+        load(images[n, :, :, c], one, stride)
         for _ in range(steps):
             up[:] = 0
             for i in range(height):
@@ -165,7 +167,7 @@ def diffuse_planes(planes: Floats, steps: int, gamma: Any, k: Any, option: int) 
                 else:
                     tukey_row(one, two, at, below, w, s, gamma, k, across, up)
             one, two = two, one
-        store(one, planes[c], stride)
+        store(one, out[n, :, :, c], stride)
 
 
 @njit(cache=True, nogil=True)

@@ -73,7 +73,7 @@ def weigh(found: Any, n: int, distances: Any, weights: Any) -> None:
     mean /= np.float32(n)
     k = np.float32(0) if mean == 0 else -LOG2_E / mean
     for i in range(n):
-        weights[i] = exp2_product(k, distances[U(found[i])])
+        weights[i] = exp2_product(k, distances[U(found[i])], np.float32(1))
 
 
 @njit(cache=True, nogil=True)
