@@ -115,10 +115,9 @@ def wait_for_rows(file: Path, rows: int, process: subprocess.Popen[str]) -> None
     raise AssertionError(f"{file} did not grow to {rows} rows")
 
 
-ARGUMENTS = (
-    "--model cuewise/resnet-tiny?width=8 --size 16 --batch-size 8 --epochs 40 --workers 1 --negatives patch "
-    "--set loop.log_every=1 moco.queue=32 moco.dim=16 loop.checkpoint_minutes=0.002"
-).split()
+MODEL = ["--model", "cuewise/resnet-tiny?width=8", "--size", "16", "--batch-size", "8"]
+SETTINGS = ["--set", "loop.log_every=1", "moco.queue=32", "moco.dim=16", "loop.checkpoint_minutes=0.002"]
+ARGUMENTS = [*MODEL, "--epochs", "40", "--workers", "1", "--negatives", "patch", *SETTINGS]
 
 
 def test_resume_after_kill_9_continues_with_exactly_the_same_losses(folder: Path, tmp_path: Path) -> None:

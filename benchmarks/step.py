@@ -1,0 +1,175 @@
+"""One MoCo-v2 step with views in memory, over the bare backbone (query forward + backward, key forward).
+
+    python benchmarks/step.py [--rounds 5] [--negatives] [--only resnet18]
+
+Prints, for each backbone, the median over rounds of step time / bound time of the same round; beside it lightly's
+documented example where lightly is installed. All candidates take turns in one process.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch
+import torchvision
+from torch import nn
+
+from cuewise.config import resolve
+from cuewise.data import Batch, open_data
+from cuewise.train.distributed import launch
+from cuewise.train.loop import Run, optimise
+from cuewise.train.pretrain import build
+
+BATCH, QUEUE = 64, 4096
+CASES = {"resnet18": 64, "resnet50": 96}
+
+
+def bound(name: str, size: int) -> Callable[[], None]:
+    """The bare backbone, channels last, nothing else: what no method can go below."""
+    query = getattr(torchvision.models, name)().to(memory_format=torch.channels_last).train()
+    key = getattr(torchvision.models, name)().to(memory_format=torch.channels_last).train()
+    query.fc, key.fc = nn.Identity(), nn.Identity()
+    x = torch.randn(BATCH, 3, size, size).contiguous(memory_format=torch.channels_last)
+
+    def step() -> None:
+        query(x).sum().backward()
+        with torch.no_grad():
+            key(x)
+        query.zero_grad(set_to_none=True)
+
+    return step
+
+
+def extra_forward(name: str, size: int) -> Callable[[], None]:
+    """One more forward of the key backbone: what a negative has to cost."""
+    key = getattr(torchvision.models, name)().to(memory_format=torch.channels_last).train()
+    key.fc = nn.Identity()
+    x = torch.randn(BATCH, 3, size, size).contiguous(memory_format=torch.channels_last)
+
+    def step() -> None:
+        with torch.no_grad():
+            key(x)
+
+    return step
+
+
+def ours(name: str, size: int, negatives: bool) -> Callable[[], None]:
+    """cuewise's own step, uint8 views to optimiser step, as `cuewise pretrain` runs it."""
+    options: dict[str, Any] = {
+        "data": [f"shapes?n={BATCH}&size={size}"],
+        "model": f"torchvision/{name}",
+        "size": size,
+        "batch_size": BATCH,
+        "moco": {"queue": QUEUE},
+        "workers": "0",
+        "epochs": 1000,
+    }
+    if negatives:
+        options |= {"negatives": ["patch"], "alpha": [2.0]}
+    config = resolve(options)
+    fabric = launch("cpu", 1, "32", 1)
+    run: Run = build(config, Path("."), open_data(config.data), fabric)
+    run.method.train()
+    batch: Batch = next(iter(run.loader.batches(epochs=1)))
+
+    def step() -> None:
+        optimise(run, batch)
+        run.step = 1
+
+    return step
+
+
+def lightly_example(name: str, size: int) -> Callable[[], None] | None:
+    """The loop of lightly's MoCo example, on the same batch."""
+    try:
+        from lightly.loss import NTXentLoss
+        from lightly.models.modules import MoCoProjectionHead
+        from lightly.models.utils import (
+            batch_shuffle,
+            batch_unshuffle,
+            deactivate_requires_grad,
+            update_momentum,
+        )
+    except ImportError:
+        return None
+    import copy
+
+    resnet = getattr(torchvision.models, name)()
+    dim = resnet.fc.in_features
+    backbone = nn.Sequential(*list(resnet.children())[:-1])
+    head = MoCoProjectionHead(dim, dim, 128)
+    backbone_k, head_k = copy.deepcopy(backbone), copy.deepcopy(head)
+    deactivate_requires_grad(backbone_k)
+    deactivate_requires_grad(head_k)
+    criterion = NTXentLoss(temperature=0.2, memory_bank_size=(QUEUE, 128))
+    optimizer = torch.optim.SGD(
+        [*backbone.parameters(), *head.parameters()], lr=0.015, momentum=0.9, weight_decay=1e-4
+    )
+    x = torch.randn(BATCH, 3, size, size)
+
+    def step() -> None:
+        update_momentum(backbone, backbone_k, m=0.99)
+        update_momentum(head, head_k, m=0.99)
+        q = head(backbone(x).flatten(start_dim=1))
+        with torch.no_grad():
+            shuffled, order = batch_shuffle(x)
+            k = batch_unshuffle(head_k(backbone_k(shuffled).flatten(start_dim=1)), order)
+        loss = criterion(q, k)
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+
+    return step
+
+
+def clock(step: Callable[[], None]) -> float:
+    began = time.perf_counter()
+    step()
+    return time.perf_counter() - began
+
+
+def measure(name: str, size: int, rounds: int, negatives: bool) -> dict[str, float]:
+    """Median over rounds of each candidate's time over the bound's, in turn."""
+    steps: dict[str, Callable[[], None] | None] = {
+        "bound": bound(name, size),
+        "cuewise": ours(name, size, False),
+    }
+    steps["lightly example"] = lightly_example(name, size)
+    if negatives:
+        steps["negative"] = ours(name, size, True)
+        steps["forward"] = extra_forward(name, size)
+    running = {k: s for k, s in steps.items() if s is not None}
+    for s in running.values():  # warm-up
+        s()
+    times = [{k: clock(s) for k, s in running.items()} for _ in range(rounds)]
+    out = {k: statistics.median(t[k] / t["bound"] for t in times) for k in running}
+    out["bound seconds"] = statistics.median(t["bound"] for t in times)
+    if negatives:
+        out["negative"] = statistics.median(t["negative"] / (t["bound"] + t["forward"]) for t in times)
+        del out["forward"]
+    return out
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--negatives", action="store_true", help="also a step with one patch negative")
+    parser.add_argument("--only", choices=CASES)
+    args = parser.parse_args()
+    print(f"threads: {torch.get_num_threads()}, batch {BATCH}, queue {QUEUE}")
+    for name, size in CASES.items():
+        if args.only in (None, name):
+            found = measure(name, size, args.rounds, args.negatives)
+            print(f"{name} at {size} px, bound {found.pop('bound seconds'):.3f} s a step")
+            for key, ratio in found.items():
+                base = "bound + one key forward" if key == "negative" else "bound"
+                print(f"  {key:<16} {ratio:.3f} × {base}")
+
+
+if __name__ == "__main__":
+    main()
