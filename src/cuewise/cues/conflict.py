@@ -26,6 +26,7 @@ Floats = NDArray[np.float32]
 
 CANDIDATES = 160
 SMALLEST = 16
+SPREAD = 1.2  # of the brightness that the content brings, in spreads of the texture
 LUMA = np.array([0.299, 0.587, 0.114], np.float32)
 
 
@@ -88,9 +89,9 @@ def conflict(
     texture: Bytes,
     rng: np.random.Generator,
     *,
-    shape: float = 0.75,
-    block: float = 1 / 14,
-    focus: float = 0.7,
+    shape: float = 0.9,
+    block: float = 1 / 6,
+    focus: float = 0.8,
     mask: NDArray[np.bool_] | None = None,
     method: Callable[[Bytes, Bytes, float], Bytes] | None = None,
 ) -> Bytes:
@@ -121,7 +122,9 @@ def _reshaped(sheet: Floats, content: Bytes, shape: float) -> Floats:
     smooth = cv2.GaussianBlur(luma, (0, 0), min(luma.shape) / 28)
     wanted = _structure(content)
     wanted = (wanted - wanted.mean()) / max(float(wanted.std()), 1.0)
-    spread = max(float(smooth.std()), 0.8 * float(luma.std()), 22.0)  # flat textures must still show a shape
+    spread = max(
+        float(smooth.std()), SPREAD * float(luma.std()), 22.0
+    )  # flat textures must still show a shape
     base = np.float32(smooth.mean()) + wanted * np.float32(spread)
     return np.asarray(sheet + (np.float32(shape) * (base - smooth))[..., None], dtype=np.float32)
 
@@ -134,7 +137,7 @@ def _centre(image: Bytes, focus: float, least: int) -> Bytes:
 
 
 def texture_sheet(
-    content: Bytes, texture: Bytes, rng: np.random.Generator, block: float = 1 / 14, focus: float = 0.7
+    content: Bytes, texture: Bytes, rng: np.random.Generator, block: float = 1 / 6, focus: float = 0.8
 ) -> Floats:
     """The texture image quilted to the content's size (H×W×3), its brightness following the content's."""
     height, width = content.shape[:2]
