@@ -7,6 +7,7 @@ then here one image at a time; an image that keeps ending workers is skipped and
 from __future__ import annotations
 
 import importlib
+import socket
 import time
 from collections import Counter, deque
 from collections.abc import Iterator, Sequence
@@ -69,6 +70,8 @@ def run(job: Job, items: Sequence[int], address: str | None) -> Iterator[Done]:
 
 def connect(ray: Any, address: str | None) -> None:
     """Join the cluster, or start one here."""
+    if address is not None:
+        knock(address)
     options: dict[str, Any] = {"log_to_driver": False, "logging_level": "error"}
     options |= {"address": address} if address else {"include_dashboard": False}
     try:
@@ -76,6 +79,17 @@ def connect(ray: Any, address: str | None) -> None:
     except (ConnectionError, ValueError, RuntimeError, OSError) as error:
         where = f"at {address!r}" if address else "on this machine"
         raise UserError(f"no Ray cluster {where} ({str(error).splitlines()[0]}); check --address") from error
+
+
+def knock(address: str) -> None:
+    """An error where nothing listens at host:port; Ray itself would end the whole process."""
+    host, colon, port = address.removeprefix("ray://").rpartition(":")
+    if not colon or not port.isdigit():
+        return  # "auto", "local": Ray finds out by itself
+    try:
+        socket.create_connection((host, int(port)), timeout=10).close()
+    except OSError as error:
+        raise UserError(f"no Ray cluster at {address!r} ({error}); check --address") from None
 
 
 class Crew:

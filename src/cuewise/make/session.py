@@ -40,12 +40,13 @@ class Session:
         try:
             store.hidden.mkdir(parents=True, exist_ok=True)
             self.stack.enter_context(locked(store.hidden))
-            if before is not None and self.overwrite:
-                remove_made(store.folder)
-            elif before is not None:
+            if before is not None and not self.overwrite:
                 refuse_change(store.folder, before, self.state)
-            store.prepare()
-            write_state(store.folder, self.state)
+                store.prepare()
+            else:
+                remove_made(store.folder)
+                store.prepare()
+                write_state(store.folder, self.state)
         except OSError as error:
             self.stack.close()
             raise mendable(error, store.folder) from error

@@ -1,0 +1,80 @@
+"""Every maker: runs from the defaults, is deterministic, resumes, tells the truth in its manifest, opens as DATA."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image as Pillow
+
+from cuewise.catalogue import catalogue
+from cuewise.data import open_data
+from cuewise.make.makers import makers
+from cuewise.make.run import make_set
+
+NAMED = {  # what the documentation promises
+    *("texture", "patch", "anisotropic", "robust", "bilateral", "cartoon", "gaussian", "corrupted"),
+    *("cue-conflict", "stylized", "sketch", "silhouette", "lowpass", "shapes"),
+}
+QUICK = {
+    "texture": {"neighbours": 6, "random": 4},
+    "corrupted": {"corruption": "all,extra", "severity": "1,5"},
+    "shapes": {"n": 5},
+    "cue-conflict": {"n": 4},
+}
+
+
+@pytest.fixture(scope="module")
+def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("source")
+    rng = np.random.default_rng(0)
+    for k, (kind, height, width) in enumerate(
+        [("cat", 32, 40), ("cat", 40, 32), ("dog", 48, 48), ("dog", 33, 57)]
+    ):
+        small = Pillow.fromarray(rng.integers(0, 256, (6, 6, 3), dtype=np.uint8))
+        path = folder / kind / f"{k}.jpg"
+        path.parent.mkdir(exist_ok=True)
+        small.resize((width, height), Pillow.Resampling.BICUBIC).save(path)
+    return folder
+
+
+def files(folder: Path) -> dict[str, str]:
+    found = (p for p in folder.rglob("*") if p.is_file() and ".cuewise" not in p.parts)
+    return {str(p.relative_to(folder)): hashlib.sha256(p.read_bytes()).hexdigest() for p in found}
+
+
+def test_all_that_is_promised_is_there() -> None:
+    assert set(makers()) >= NAMED
+
+
+def test_the_catalogue_lists_every_maker_with_a_summary() -> None:
+    listed = catalogue("makers")
+    assert list(listed) == sorted(makers())
+    assert all(listed.values())
+
+
+@pytest.mark.parametrize("kind", sorted(makers()))
+def test_contract(kind: str, source: Path, tmp_path: Path) -> None:
+    options = {"set": QUICK.get(kind, {}), "seed": 3}
+    src = None if makers()[kind].default_source else source
+    first = make_set(kind, src, tmp_path / "a", workers=0, **options)
+    assert first["made"] > 0
+    assert first["broken"] == []
+    rows = [json.loads(line) for line in (tmp_path / "a" / "manifest.jsonl").read_bytes().splitlines()]
+    for row in rows:
+        with Pillow.open(io.BytesIO((tmp_path / "a" / row["name"]).read_bytes())) as image:
+            assert image.format == "PNG"
+            assert image.mode == "RGB"
+            assert image.size == (row["width"], row["height"])
+        assert set(makers()[kind].settings) <= set(row["parameters"])
+        assert isinstance(row["seed"], int)
+    assert len(open_data(str(tmp_path / "a"))) == len({row["name"] for row in rows})
+    make_set(kind, src, tmp_path / "b", workers=2, limit=2, **options)
+    make_set(kind, src, tmp_path / "b", workers=2, **options)
+    assert files(tmp_path / "a") == files(tmp_path / "b")
+    again = make_set(kind, src, tmp_path / "a", workers=0, **options)
+    assert again["made"] == 0
