@@ -1,8 +1,11 @@
 """cuewise: choose which visual cues an encoder learns; see which cues any vision model relies on."""
 
+from cuewise.compiled import keep_kernels
 from cuewise.errors import Interrupted, UserError
-from cuewise.verbs import audit, compare, demo, embed, export, pretrain, probe, score
+from cuewise.verbs import audit, compare, demo, embed, export, make, pretrain, probe, score
 from cuewise.verbs import list_ as list
+
+keep_kernels()
 
 __version__ = "0.1.0"
 __all__ = [
@@ -14,6 +17,7 @@ __all__ = [
     "embed",
     "export",
     "list",
+    "make",
     "pretrain",
     "probe",
     "score",

@@ -107,8 +107,9 @@ def build_parser(name: str, verb: Callable[..., Any]) -> Parser:
         if p.kind is inspect.Parameter.KEYWORD_ONLY:
             add_option(parser, p, hints[p.name], text)
         else:
-            many = p.kind is inspect.Parameter.VAR_POSITIONAL
-            parser.add_argument(p.name, nargs="*" if many else None, help=text, metavar=p.name.upper())  # type: ignore[arg-type]
+            many, optional = p.kind is inspect.Parameter.VAR_POSITIONAL, p.default is None
+            nargs: Any = "*" if many else "?" if optional else None
+            parser.add_argument(p.name, nargs=nargs, help=text, metavar=p.name.upper())
     parser.add_argument("--json", metavar="FILE", help="write the results as JSON (- for standard output)")
     return parser
 

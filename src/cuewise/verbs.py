@@ -249,6 +249,70 @@ def compare(*audit: str, out: str, overwrite: bool = False) -> dict[str, Any]:
     return compare_folders([Path(a) for a in audit], Path(out), overwrite=overwrite)
 
 
+def make(
+    kind: str,
+    src: str,
+    dst: str | None = None,
+    *,
+    set: list[str] | dict[str, Any] | None = None,
+    format: str = "png",
+    shards: int | None = None,
+    manifest: str = "jsonl",
+    seed: int = 0,
+    workers: str = "auto",
+    limit: int | None = None,
+    dry_run: bool = False,
+    both: bool = False,
+    subset: str | None = None,
+    grid: str | None = None,
+    engine: str = "local",
+    address: str | None = None,
+    overwrite: bool = False,
+) -> dict[str, Any]:
+    """Make a copy of an image set: textures, diffused, cartoons, corrupted, cue-conflict and more.
+
+    kind: what to make (see `cuewise list makers`)
+    src: the images to start from; left out for `cuewise make shapes DST`
+    dst: the folder to write; a second call goes on where the first stopped
+    set: settings of the maker as key=value, e.g. iterations=20 (repeatable)
+    format: png, jpeg or webp
+    shards: write tar shards of that many images instead of a tree of files
+    manifest: the table of what was made: jsonl or parquet
+    seed: of everything random; each image has a seed of its own that follows from it and its name
+    workers: processes: auto or a number
+    limit: only the first images
+    dry_run: only measure a sample, and say how long and how large it would be
+    both: write the originals beside the results
+    subset: a file that lists the classes to take, one a line
+    grid: a YAML list of settings, a set in a subfolder each
+    engine: local, or ray for a cluster
+    address: of the Ray cluster
+    overwrite: replace the set in DST
+    """
+    from cuewise.make.run import make_set
+
+    source, target = (None, src) if dst is None else (src, dst)
+    return make_set(
+        kind,
+        source,
+        target,
+        set=set,
+        format=format,
+        shards=shards,
+        manifest=manifest,
+        seed=seed,
+        workers=workers,
+        limit=limit,
+        dry_run=dry_run,
+        both=both,
+        subset=subset,
+        grid=grid,
+        engine=engine,
+        address=address,
+        overwrite=overwrite,
+    )
+
+
 def export(run: str, *, format: str, out: str, overwrite: bool = False) -> dict[str, Any]:
     """Write a trained encoder for another library.
 
@@ -273,5 +337,6 @@ def list_(what: str) -> dict[str, str]:
 
 
 VERBS = {
-    f.__name__.rstrip("_"): f for f in (demo, pretrain, embed, probe, audit, score, compare, export, list_)
+    f.__name__.rstrip("_"): f
+    for f in (demo, pretrain, embed, probe, audit, score, compare, make, export, list_)
 }

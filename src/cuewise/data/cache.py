@@ -11,25 +11,17 @@ from typing import Any
 
 import numpy as np
 
+from cuewise.compiled import cache_root
 from cuewise.data.index import Index, Skipped, fingerprint
 
 VERSION = 1
 SETTLED = 2_000_000_000  # ns: anything younger when it was listed may have changed within one clock tick
 
 
-def cache_folder() -> Path:
-    """`$CUEWISE_CACHE`, or ~/.cache/cuewise."""
-    named = os.environ.get("CUEWISE_CACHE")
-    if named:
-        return Path(named)
-    base = os.environ.get("XDG_CACHE_HOME")
-    return (Path(base) if base else Path.home() / ".cache") / "cuewise"
-
-
 def cache_path(key: str, ending: str = "npz") -> Path:
     """The file for `key`, which says kind and place of the set."""
     digest = hashlib.sha256(f"{VERSION}\0{key}".encode("utf-8", "surrogatepass")).hexdigest()
-    return cache_folder() / f"index-{digest[:32]}.{ending}"
+    return cache_root() / f"index-{digest[:32]}.{ending}"
 
 
 def load(key: str) -> tuple[Index, dict[str, Any]] | None:
