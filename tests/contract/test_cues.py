@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -49,6 +50,14 @@ def test_keeps_shape_and_type_and_leaves_its_input_alone(operator, size):
 def test_same_seed_same_image(operator):
     image = photo(40, 40)
     assert np.array_equal(run(operator, image, 3), run(operator, image, 3))
+
+
+@pytest.mark.parametrize("operator", ALL)
+def test_threads_do_not_disturb_each_other(operator):
+    images = [photo(32, 32 + i) for i in range(6)]
+    with ThreadPoolExecutor(3) as pool:
+        together = list(pool.map(lambda image: run(operator, image), images))
+    assert all(np.array_equal(a, run(operator, image)) for a, image in zip(together, images))
 
 
 @pytest.mark.parametrize("operator", ALL)

@@ -33,12 +33,12 @@ def bilateral(
     if image.ndim == 4:
         one: dict[str, Any] = {"diameter": diameter, "sigma_range": sigma_range, "sigma_space": sigma_space}
         return np.stack([bilateral(each, **one) for each in image])
-    levels = to_levels(image)
+    levels = image if image.dtype == np.uint8 else to_levels(image)
     filtered = _filter(levels.reshape(*levels.shape[:2], -1), diameter // 2, sigma_range, sigma_space)
     return from_levels(filtered.reshape(image.shape), image)
 
 
-def _filter(levels: Levels, radius: int, sigma_range: float, sigma_space: float) -> Levels:
+def _filter(levels: Array, radius: int, sigma_range: float, sigma_space: float) -> Levels:
     height, width, channels = levels.shape
     if channels not in (1, 3):
         raise UserError(f"bilateral: an image has 1 or 3 channels, but this one has {channels}")

@@ -8,33 +8,48 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from cuewise.cues.diffusion_kernel import FAST, exp2_product
+from cuewise.cues.diffusion_kernel import FAST, MAGIC, fused, power_of_two
 
 Floats = NDArray[np.float32]
 LANES = 16
 U = np.uint64
 
 
+@njit(cache=True, nogil=True, inline="always", fastmath=FAST)
+def exp2_short(a: Any, b: Any, scale: Any) -> Any:
+    """As `exp2_product` with one term less, to 3e-6: plenty for a mean of grey levels."""
+    z = max(fused(a, b, MAGIC), MAGIC - np.float32(126.0))
+    f = fused(a, b, MAGIC - z)
+    p = scale * np.float32(9.570101834643878e-3)
+    p = p * f + scale * np.float32(5.591786031338328e-2)
+    p = p * f + scale * np.float32(2.402474482975329e-1)
+    p = p * f + scale * np.float32(6.931218147378084e-1)
+    p = p * f + scale * np.float32(9.999992614451435e-1)
+    return p * power_of_two(z)
+
+
 @njit(cache=True, nogil=True, fastmath=FAST, forceinline=True)
 def weigh_colour(
-    planes: Floats, size: Any, p: Any, q: Any, n: Any, k: Any, space: Any, weights: Floats
+    planes: Floats, size: Any, p: Any, q1: Any, q2: Any, n: Any, k: Any, space: Any, w1: Floats, w2: Floats
 ) -> None:
-    """weights = space·2^(k·s²) with s = Σ_c |I_c(p) − I_c(q)| along a row of three channels `size` apart."""
+    """w = space·2^(k·s²), s = Σ_c |I_c(p) − I_c(q)|, for two taps along a row of three channels `size` apart."""
     for j in range(n):
-        s = (
-            abs(planes[p + j] - planes[q + j])
-            + abs(planes[size + p + j] - planes[size + q + j])
-            + abs(planes[size + size + p + j] - planes[size + size + q + j])
-        )
-        weights[j] = exp2_product(k * s, s, space)
+        r, g, b = planes[p + j], planes[size + p + j], planes[size + size + p + j]
+        s1 = abs(r - planes[q1 + j]) + abs(g - planes[size + q1 + j]) + abs(b - planes[size + size + q1 + j])
+        s2 = abs(r - planes[q2 + j]) + abs(g - planes[size + q2 + j]) + abs(b - planes[size + size + q2 + j])
+        w1[j] = exp2_short(k * s1, s1, space)
+        w2[j] = exp2_short(k * s2, s2, space)
 
 
 @njit(cache=True, nogil=True, fastmath=FAST, forceinline=True)
-def weigh_grey(planes: Floats, p: Any, q: Any, n: Any, k: Any, space: Any, weights: Floats) -> None:
+def weigh_grey(
+    planes: Floats, p: Any, q1: Any, q2: Any, n: Any, k: Any, space: Any, w1: Floats, w2: Floats
+) -> None:
     """As `weigh_colour` for one channel."""
     for j in range(n):
-        s = abs(planes[p + j] - planes[q + j])
-        weights[j] = exp2_product(k * s, s, space)
+        s1, s2 = abs(planes[p + j] - planes[q1 + j]), abs(planes[p + j] - planes[q2 + j])
+        w1[j] = exp2_short(k * s1, s1, space)
+        w2[j] = exp2_short(k * s2, s2, space)
 
 
 @njit(cache=True, nogil=True, fastmath=FAST, forceinline=True)
@@ -79,11 +94,9 @@ def bilateral_planes(planes: Floats, taps: Any, space: Floats, k: Any, radius: i
         for t in range(len(taps)):
             q = taps[t, 0] * stride + taps[t, 1]
             if channels == 3:
-                weigh_colour(flat, U(size), U(p), U(p + q), n, k, space[t], w1)
-                weigh_colour(flat, U(size), U(p), U(p - q), n, k, space[t], w2)
+                weigh_colour(flat, U(size), U(p), U(p + q), U(p - q), n, k, space[t], w1, w2)
             else:
-                weigh_grey(flat, U(p), U(p + q), n, k, space[t], w1)
-                weigh_grey(flat, U(p), U(p - q), n, k, space[t], w2)
+                weigh_grey(flat, U(p), U(p + q), U(p - q), n, k, space[t], w1, w2)
             for c in range(channels):
                 add_two(flat, U(c * size + p + q), U(c * size + p - q), n, w1, w2, totals, U(c * width))
             add_weights(n, w1, w2, norm)

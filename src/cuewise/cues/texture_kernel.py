@@ -39,6 +39,15 @@ def random_source(state: Any, boxes: Any, stride: Any) -> Any:
     return U(boxes[e, 0]) + y * U(stride) + x
 
 
+@njit(cache=True, nogil=True, inline="always")
+def take(state: Any, pending: Any, left: Any) -> Any:
+    """A uniform one of the first `left` pending pixels, taken out."""
+    j = ((draw(state) >> U(32)) * U(left)) >> U(32)
+    u = np.int64(pending[j])
+    pending[j] = pending[left - 1]
+    return u
+
+
 @njit(cache=True, nogil=True)
 def nearest(resolved: Any, at: int, jumps: Any, wanted: int, found: Any) -> None:
     """Indices into the distance-sorted offsets of the `wanted` nearest resolved pixels; there must be as many."""
@@ -83,7 +92,7 @@ def best_of(
     first: int,
     last: int,
     near: Any,
-    hops: int,
+    hops: Any,
     weights: Any,
     n: int,
     costs: Any,
@@ -182,6 +191,45 @@ def gather_random(
 
 
 @njit(cache=True, nogil=True)
+def open_boxes(boxes: Any, stride: int, seen: Any) -> None:
+    """Source pixels become visitable; what is outside the examples stays marked as seen for ever."""
+    for e in range(boxes.shape[0]):
+        for y in range(boxes[e, 1]):
+            begin = boxes[e, 0] + y * stride
+            seen[begin : begin + boxes[e, 2]] = 0
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def choose(
+    field: Any,
+    layout: Any,
+    u: Any,
+    n: int,
+    found: Any,
+    source: Any,
+    seen: Any,
+    mark: Any,
+    search: Any,
+    tables: Any,
+    scratch: Any,
+    state: Any,
+) -> Any:
+    """(cost, position) of the best source for pixel u given its n found neighbours; cost is ∞ if there is none."""
+    boxes, stride, width = layout
+    _, m, mirror = search
+    offsets, distances, costs = tables
+    weights, near, candidates = scratch
+    weigh(found, n, distances, weights)
+    describe(found, n, u, width, offsets, stride, field, source, near, weights)
+    last = gather(found, n, u, width, offsets, stride, source, seen, mark, candidates)
+    best = best_of(field, candidates, 0, last, near, 0, weights, n, costs, (np.float32(np.inf), U(0)))
+    # Mirrored, a random candidate compares other pixels than a neighbour's at the same place: both count.
+    again = np.int32(1 if mirror else 0)
+    more = gather_random(state, m, boxes, stride, seen, mark + again, candidates, last)
+    return best_of(field, candidates, last, more, near, again, weights, n, costs, best)
+
+
+@njit(cache=True, nogil=True)
 def synthesize_sources(
     pyramid: Any,
     boxes: Any,
@@ -199,8 +247,7 @@ def synthesize_sources(
     distance, their jumps in the bitmap, their normalised squared lengths, their ranks; search: (k, m, mirror_random).
     """
     offsets, jumps, distances, ranks = sorted_offsets
-    height, width = size
-    k, m, mirror = search
+    (height, width), k, m = size, search[0], search[1]
     total, row = height * width, 2 * width
     state = np.array([seed], np.uint64)
     source, order, pending = (
@@ -210,12 +257,10 @@ def synthesize_sources(
     )
     resolved = np.zeros((3 * height) * row + width, np.uint8)
     seen = np.full(pyramid.shape[1], OUTSIDE, np.int32)
-    for e in range(boxes.shape[0]):
-        for y in range(boxes[e, 1]):
-            begin = boxes[e, 0] + y * stride
-            seen[begin : begin + boxes[e, 2]] = 0
+    open_boxes(boxes, stride, seen)
+    layout, tables = (boxes, stride, width), (offsets, distances, costs)
     found, weights = np.zeros(k + 1, np.int64), np.zeros(k + CHUNK, np.float32)
-    near, candidates = np.zeros((5, k + CHUNK), np.uint64), np.zeros(k + m, np.uint64)
+    scratch = (weights, np.zeros((5, k + CHUNK), np.uint64), np.zeros(k + m, np.uint64))
     count, mark = 0, np.int32(0)
     for stage in range(len(quotas)):
         field = pyramid[min(stage, pyramid.shape[0] - 1)]
@@ -225,37 +270,22 @@ def synthesize_sources(
             if again:
                 u = np.int64(order[i])
             else:
-                left = total - count
-                j = ((draw(state) >> U(32)) * U(left)) >> U(32)
-                u = np.int64(pending[j])
-                pending[j] = pending[left - 1]
+                u = take(state, pending, total - count)
             at = (height + u // width) * row + width + u % width
-            n = min(k, count)
             if count <= k:
                 all_resolved(order, count, u, width, ranks, found)
             else:
                 nearest(resolved, at, jumps, k, found)
-            if n == 0:
+            n, cost, position = min(k, count), np.float32(np.inf), U(0)
+            if n > 0:
+                mark += np.int32(2)
+                cost, position = choose(
+                    field, layout, u, n, found, source, seen, mark, search, tables, scratch, state
+                )
+            if cost < np.inf:
+                source[u] = position
+            elif not again:  # the first pixel, or no candidate inside and no random ones
                 source[u] = random_source(state, boxes, stride)
-            else:
-                weigh(found, n, distances, weights)
-                describe(found, n, u, width, offsets, stride, field, source, near, weights)
-                mark += 2
-                last = gather(found, n, u, width, offsets, stride, source, seen, mark, candidates)
-                best = best_of(
-                    field, candidates, 0, last, near, 0, weights, n, costs, (np.float32(np.inf), U(0))
-                )
-                # Mirrored, a random candidate compares other pixels than a neighbour's at the same place: both count.
-                more = gather_random(
-                    state, m, boxes, stride, seen, mark + (1 if mirror else 0), candidates, last
-                )
-                best = best_of(
-                    field, candidates, last, more, near, 1 if mirror else 0, weights, n, costs, best
-                )
-                if best[0] < np.inf:
-                    source[u] = best[1]
-                elif not again:  # no candidate at all, possible only without random ones
-                    source[u] = random_source(state, boxes, stride)
             if not again:
                 resolved[at] = 1
                 order[count] = u
