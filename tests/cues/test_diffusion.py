@@ -168,7 +168,7 @@ def test_shapes_and_batches():
 def test_robust_is_option_three_and_small_images_get_fewer_steps():
     image = photo(16, 16).astype(np.uint8)
     assert np.array_equal(robust_diffusion(image), perona_malik(image, option=3))
-    assert [scaled_steps(side) for side in (32, 64, 112, 224, 500)] == [2, 2, 5, 20, 20]
+    assert [scaled_steps(side) for side in (32, 64, 112, 224, 500)] == [2, 3, 7, 20, 20]
 
 
 @pytest.mark.parametrize(
