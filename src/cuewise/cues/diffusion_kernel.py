@@ -107,7 +107,7 @@ def row_of(option: int) -> Any:
     """The compiled row of one option: deciding inside the loops would cost a quarter of the time.
 
     new ← old + γ·div on the row that begins at `at`, the next one at `below`; `stride` columns of which `width` count.
-    `across` [stride+1] takes the fluxes along the row; `up` [stride] has those from above, then those to below.
+    `across` [LANES+stride] takes the fluxes along the row, aligned; `up` [stride] has those from above, then those to below.
     """
 
     @njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy")
@@ -123,15 +123,16 @@ def row_of(option: int) -> Any:
         across: Floats,
         up: Floats,
     ) -> None:
-        one = U(1)
+        one, first = U(1), U(LANES)
         for j in range(stride):
             delta = difference(old[at + j + one], old[at + j])
-            across[j + one] = conductance(k * delta, delta, option, gamma) * delta
-        across[width] = np.float32(0)  # no flux leaves the image
+            across[first + j] = conductance(k * delta, delta, option, gamma) * delta
+        across[first + width - one] = np.float32(0)  # no flux leaves the image
+        before = first - one
         for j in range(stride):
             delta = difference(old[below + j], old[at + j])
             flux = conductance(k * delta, delta, option, gamma) * delta
-            new[at + j] = moved(old[at + j], (flux - up[j]) + (across[j + one] - across[j]))
+            new[at + j] = moved(old[at + j], (flux - up[j]) + (across[first + j] - across[before + j]))
             up[j] = flux
 
     return row
@@ -148,7 +149,7 @@ def diffuse_planes(images: Floats, out: Floats, steps: int, gamma: Any, k: Any, 
     # Half a page apart: at equal page offsets the stores to one twin would stall the loads from the other.
     both = np.zeros((2, height * stride + 33 * LANES), np.int32)
     one, two = both[0], both[1]
-    across, up = np.zeros(stride + 1, np.float32), np.zeros(stride, np.float32)
+    across, up = np.zeros(stride + LANES, np.float32), np.zeros(stride, np.float32)
     w, s = U(width), U(stride)
     for plane in range(count * channels):
         n, c = plane // channels, plane % channels
