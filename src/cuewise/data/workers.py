@@ -35,6 +35,8 @@ def run(maker: Maker, keys: Keys, workers: int, pin: bool = False) -> Iterator[B
             yield _checked(maker[key])
         return
     failures = 0
+    if len(keys):
+        maker.warm_up()
     while len(keys):
         stream = _start(maker, keys, workers, pin)
         try:

@@ -1,0 +1,110 @@
+"""Every command in the README and in the pages of docs/ that starts with cuewise is real; the README's are run."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from cuewise.cli import build_parser
+from cuewise.verbs import VERBS
+
+ROOT = Path(__file__).parents[2]
+# what makes a documented command quick; a later option wins over an earlier one
+QUICK = {
+    "pretrain": "--size 32 --batch-size 8 --steps 2 --workers 0 --model cuewise/resnet-tiny?width=8 --set moco.queue=64",
+    "audit": "--only accuracy,similarity --size 32",
+    "compare": "",
+    "make": "--limit 2 --workers 1",
+}
+
+
+def commands(file: Path) -> list[str]:
+    """Lines of code blocks that call cuewise, comments and the marks of a shell prompt left out."""
+    text = file.read_text(encoding="utf-8").replace("\\\n", " ")
+    fenced = re.findall(r"```(?:sh|bash|console)?\n(.*?)```", text, re.S)
+    indented = re.findall(r"^ {4}(?! )(.*)$", re.sub(r"```.*?```", "", text, flags=re.S), re.M)
+    lines = [line for block in fenced for line in block.splitlines()] + indented
+    return [line.removeprefix("$ ").partition("  #")[0].strip() for line in lines if "cuewise " in line]
+
+
+def words_after_cuewise(command: str) -> list[str]:
+    words = shlex.split(command, comments=True)
+    return words[words.index("cuewise") + 1 :] if "cuewise" in words else []
+
+
+PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
+DOCUMENTED = [(page.name, c) for page in PAGES for c in commands(page)]
+
+
+def is_example(command: str) -> bool:
+    """Not a synopsis: no […], no …, no | between alternatives, and a verb that stands first."""
+    return (
+        not re.search(r"[\[\]…|<>{]", command)
+        and "VERB" not in command
+        and bool(words_after_cuewise(command))
+    )
+
+
+EXAMPLES = [(page, c) for page, c in DOCUMENTED if is_example(c)]
+
+
+@pytest.mark.parametrize(("page", "command"), EXAMPLES, ids=[f"{p}:{c[:60]}" for p, c in EXAMPLES])
+def test_documented_options_exist(page: str, command: str) -> None:
+    name, *rest = words_after_cuewise(command)
+    assert name in VERBS, f"{page} names a verb that does not exist"
+    build_parser(name, VERBS[name]).parse_intermixed_args(rest)
+
+
+@pytest.fixture(scope="module")
+def workplace(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with `photos` in it, shared by the commands: later ones use what earlier ones made."""
+    place = tmp_path_factory.mktemp("readme")
+    shutil.copytree(folder, place / "photos")
+    return place
+
+
+README = [c for page, c in EXAMPLES if page == "README.md"]
+
+
+def test_the_readme_has_its_recipes() -> None:
+    verbs = [words_after_cuewise(c)[0] for c in README]
+    assert verbs == ["pretrain", "pretrain", "compare", "audit", "make", "pretrain"]
+
+
+@pytest.mark.parametrize("number", range(len(README)), ids=[c[:70] for c in README])
+def test_readme_commands_run(workplace: Path, number: int) -> None:
+    name, *rest = words_after_cuewise(README[number])
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "CUEWISE_CACHE": str(workplace / "cache")}
+    done = subprocess.run(
+        [sys.executable, "-m", "cuewise", name, *rest, *QUICK[name].split()],
+        cwd=workplace,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=400,
+    )
+    assert done.returncode == 0, done.stderr
+    out = next((rest[i + 1] for i, w in enumerate(rest) if w == "--out"), rest[-1])
+    assert any((workplace / out).iterdir())
+
+
+def test_python_form() -> None:
+    """`cuewise.VERB(…)` exists for every verb of the shell."""
+    import cuewise
+
+    for name in VERBS:
+        assert callable(getattr(cuewise, name))
+
+
+def test_links_lead_somewhere() -> None:
+    for page in PAGES:
+        for target in re.findall(r"\]\(([^)#]+)\)", page.read_text(encoding="utf-8")):
+            if "://" not in target:
+                assert (page.parent / target).exists(), f"{page.name}: {target}"
