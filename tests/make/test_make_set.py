@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from make_files import as_bytes, photo, put, rows, tree
 
+import cuewise
 from cuewise.cues.registry import cue
 from cuewise.data import open_data
 from cuewise.errors import UserError
@@ -37,6 +38,13 @@ def test_mirrors_the_tree_with_a_true_manifest(photos: Photos, tmp_path: Path) -
         np.testing.assert_array_equal(made.image(i), drawn)
     assert len({row["parameters"]["sigma"] for row in listed}) == 6
     assert (tmp_path / "out" / "preview.png").stat().st_size > 1000
+
+
+def test_the_verb_stays_a_verb(photos: Photos, tmp_path: Path) -> None:
+    """The room is imported under the verb's own name."""
+    source, out = str(photos(1)), str(tmp_path / "out")
+    assert cuewise.make("gaussian", source, out)["made"] == 2
+    assert cuewise.make("gaussian", source, out)["skipped"] == 2
 
 
 def test_any_number_of_workers_gives_the_same_bytes(photos: Photos, tmp_path: Path) -> None:

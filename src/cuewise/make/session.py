@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from typing import Any, Literal
 
 import numpy as np
 
+from cuewise.data import BrokenImage
 from cuewise.errors import Interrupted, UserError
 from cuewise.make import engine, ray_engine
 from cuewise.make.engine import Done, Job
@@ -82,6 +83,8 @@ class Session:
         records.close()
         if items:
             warm_up(chosen, self.job.recipe)
+            with suppress(BrokenImage):  # said when its turn comes
+                self.job.plan.piece(items[0])  # generated sources have kernels, too
         start = time.monotonic()
         stream = (
             ray_engine.run(self.job, items, address)
