@@ -26,6 +26,7 @@ from cuewise.cues.diffusion import diffuse
 from cuewise.cues.quilting import quilt
 from cuewise.cues.texture import FAST, Search, synthesize
 from cuewise.cues.texture_patches import extract_patches
+from row import row
 
 try:
     from medpy.filter.smoothing import anisotropic_diffusion
@@ -96,6 +97,9 @@ def diffusion_rows(image: np.ndarray, rounds: int) -> None:
         gap = np.abs(peer() - ours()).max()
         times = race({"MedPy, per channel": peer, "cuewise": ours}, rounds)
         report(f"Diffusion, option {option}", times, "MedPy, per channel", f"largest difference {gap:.1e}")
+        ratio = np.median(np.array(times["MedPy, per channel"]) / times["cuewise"])
+        name = {1: "Perona–Malik (exponential)", 2: "Perona–Malik (rational)", 3: "robust (Tukey)"}[option]
+        row(f"{name} diffusion, 224 px, 20 steps", "MedPy per channel", f"{ratio:.1f} ×, {gap:.0e} apart")
     times = race(
         {
             "MedPy, H×W×3": lambda: anisotropic_diffusion(levels, niter=20, kappa=20, gamma=0.1, option=1),
@@ -113,6 +117,8 @@ def bilateral_row(image: np.ndarray, rounds: int) -> None:
     )
     gap = np.abs(cv2.bilateralFilter(image, 9, 75, 75).astype(int) - bilateral(image)).max()
     report("Bilateral, d = 9, σ = 75", times, "OpenCV", f"largest difference {gap} grey levels")
+    ratio = np.median(np.array(times["OpenCV"]) / times["cuewise"])
+    row("bilateral filter, 224 px, d = 9", "OpenCV", f"{ratio:.1f} ×, ≤ {gap} grey level apart")
 
 
 def texture_rows(image: np.ndarray, rounds: int) -> None:
@@ -129,7 +135,15 @@ def texture_rows(image: np.ndarray, rounds: int) -> None:
         "texture, fast": texture(FAST),
         "quilting": lambda: quilt(examples, (224, 224), rng=np.random.default_rng(0)),
     }
-    report("Textures from two 96 px patches", race(runners, rounds), "unit (2048³ product)")
+    times = race(runners, rounds)
+    report("Textures from two 96 px patches", times, "unit (2048³ product)")
+    for name in ("texture", "texture, fast", "quilting"):
+        units = np.median(np.array(times[name]) / times["unit (2048³ product)"])
+        against = "one 2048³ float32 product"
+        against += "" if name == "quilting" else " (the Rust original: 18)"
+        row(
+            f"{name}: a 224 px image", against, f"{units:.2f} units" if units >= 0.1 else f"{units:.3f} units"
+        )
 
 
 def main() -> None:

@@ -24,6 +24,7 @@ from cuewise.data import Batch, open_data
 from cuewise.train.distributed import launch
 from cuewise.train.loop import Run, optimise
 from cuewise.train.pretrain import build
+from row import row
 
 BATCH, QUEUE = 64, 4096
 CASES = {"resnet18": 64, "resnet50": 96}
@@ -167,8 +168,16 @@ def main() -> None:
             found = measure(name, size, args.rounds, args.negatives)
             print(f"{name} at {size} px, bound {found.pop('bound seconds'):.3f} s a step")
             for key, ratio in found.items():
+                if key == "bound":
+                    continue
                 base = "bound + one key forward" if key == "negative" else "bound"
                 print(f"  {key:<16} {ratio:.3f} × {base}")
+                what = {"cuewise": "MoCo-v2 step", "negative": "MoCo-v2 step with a patch negative"}.get(key)
+                row(
+                    f"{what or key + ' step'}, {name} at {size} px",
+                    base.replace("bound", "the bare backbone"),
+                    f"{ratio:.3f} ×",
+                )
 
 
 if __name__ == "__main__":
