@@ -161,6 +161,21 @@ def test_a_kill_between_any_two_steps_of_one_image(
         assert tree(out) == tree(tmp_path / "once")
 
 
+def test_a_line_cut_off_in_a_journal_counts_for_nothing(photos: Photos, tmp_path: Path) -> None:
+    source, out = photos(2), tmp_path / "out"
+    make_set("gaussian", source, out, workers=0)
+    whole = tree(out)
+    lines = (out / "manifest.jsonl").read_bytes().splitlines()
+    (out / "manifest.jsonl").unlink()
+    journal = out / ".cuewise" / "journal"
+    journal.mkdir()
+    noted = b'{"item": 0, "rows": [' + lines[0] + b"]}\n"
+    (journal / "1.jsonl").write_bytes(noted + b'{"item": 1, "rows": [' + lines[1][:40])
+    result = make_set("gaussian", source, out, workers=0)
+    assert (result["made"], result["skipped"]) == (3, 1)
+    assert tree(out) == whole
+
+
 def test_ctrl_c_says_how_to_go_on(photos: Photos, tmp_path: Path, cue: Any) -> None:
     cue("slow", slow)
     source, out = photos(40), tmp_path / "out"

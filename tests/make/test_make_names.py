@@ -7,7 +7,7 @@ import os
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cuewise.make.names import LONGEST, distinct_stems, safe_stem, same
+from cuewise.make.names import LONGEST, Stems, safe_stem, same
 
 PART = st.one_of(
     st.sampled_from(["..", ".", "", "a", "A", "ä", "a\u0308", ".git", "x" * 300, "é" * 200]),
@@ -17,13 +17,14 @@ NAMES = st.builds(lambda parts, end: "/".join(parts) + end, st.lists(PART, min_s
                   st.sampled_from([".jpg", ".JPG", ".png", ""]))  # fmt: skip
 
 
-def png(stem: str, name: str) -> tuple[str]:
-    return (stem + ".png",)
+def distinct(names: list[str]) -> list[str]:
+    stems = Stems(names.__getitem__, len(names), lambda stem, i: (stem + ".png",))
+    return [stems[i] for i in range(len(names))]
 
 
 @given(st.lists(NAMES.filter(lambda n: not any("\ud800" <= c <= "\udfff" for c in n)), max_size=12))
 def test_any_names_stay_inside_and_apart(names: list[str]) -> None:
-    files = [stem + ".png" for stem in distinct_stems(names, png)]
+    files = [stem + ".png" for stem in distinct(names)]
     assert len({same(file) for file in files}) == len(names)
     folders = {same(file.rsplit("/", 1)[0]) for file in files if "/" in file}
     assert folders.isdisjoint(same(file) for file in files)
@@ -36,11 +37,11 @@ def test_any_names_stay_inside_and_apart(names: list[str]) -> None:
 
 def test_the_first_keeps_its_name() -> None:
     names = ["a.jpg", "a.png", "A.jpg", "a-png.jpg", "b.jpg"]
-    assert distinct_stems(names, png) == ["a", "a-png", "A-jpg", "a-png-jpg", "b"]
+    assert distinct(names) == ["a", "a-png", "A-jpg", "a-png-jpg", "b"]
 
 
 def test_a_file_never_takes_the_name_of_a_folder() -> None:
-    assert distinct_stems(["dog.jpg", "dog.png/rex.jpg"], png) == ["dog-jpg", "dog.png/rex"]
+    assert distinct(["dog.jpg", "dog.png/rex.jpg"]) == ["dog-jpg", "dog.png/rex"]
 
 
 def test_names_that_lead_elsewhere() -> None:
@@ -51,7 +52,7 @@ def test_names_that_lead_elsewhere() -> None:
 
 def test_long_names_are_cut_between_characters_and_stay_apart() -> None:
     one, two = "狗" * 84 + "1.jpg", "狗" * 84 + "2.jpg"
-    first, second = distinct_stems([one, two], png)
+    first, second = distinct([one, two])
     assert first != second
     assert len(first.encode()) < LONGEST
     assert first.startswith("狗" * 50)

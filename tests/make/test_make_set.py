@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -150,6 +151,20 @@ def test_odd_names_collisions_and_broken_files(tmp_path: Path) -> None:
         assert (out / row["name"]).stat().st_size == row["bytes"]
         image = original.image(by_name[row["source"]])
         assert image.shape[:2] == (row["height"], row["width"])
+
+
+def test_nothing_is_written_outside_whatever_an_archive_says(tmp_path: Path) -> None:
+    names = ["../evil.jpg", "/abs/evil.jpg", "a/../../up.jpg", "a/good.jpg", "..\\win.jpg"]
+    with zipfile.ZipFile(tmp_path / "evil.zip", "w") as archive:
+        for k, name in enumerate(names):
+            archive.writestr(name, as_bytes(photo(k)))
+    box = tmp_path / "box"
+    box.mkdir()
+    result = make_set("gaussian", tmp_path / "evil.zip", box / "out", workers=1)
+    assert [path.name for path in box.iterdir()] == ["out"]
+    assert not Path("/abs/evil.png").exists()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["box", "evil.zip"]
+    assert result["made"] + len(result["broken"]) == len(names)
 
 
 def test_broken_sources_are_tried_again_when_mended(photos: Photos, tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from cuewise.cues.conflict import conflict, pairs
 from cuewise.data import Dataset
 from cuewise.errors import UserError
 from cuewise.make.makers import Maker, Picture, Settings, item_seed
-from cuewise.make.names import distinct_stems
+from cuewise.make.names import Stems
 from cuewise.make.plan import Piece, Plan
 
 PUBLISHED = 1280  # stimuli in the published set: 16 classes × 80
@@ -29,7 +29,7 @@ def lay(dataset: Dataset, settings: Settings, seed: int, end: str) -> Plan:
     found = pairs(counts, settings["n"] or min(PUBLISHED, room), seed)
     rows = [(members[p.shape][p.shape_index], members[p.texture][p.texture_index]) for p in found]
     names = [f"{p.shape}/{p.name}" for p in found]
-    stems = distinct_stems(names, lambda stem, name: (f"{stem}.{end}",))
+    stems = Stems(names.__getitem__, len(names), lambda stem, i: (f"{stem}.{end}",))
     facts: dict[str, Sequence[str]] = {
         "class": [p.shape for p in found],
         "shape": [p.shape for p in found],

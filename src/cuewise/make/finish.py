@@ -39,12 +39,8 @@ def all_rows(job: Job, records: Records, wanted: int) -> Iterator[dict[str, Any]
 
 def preview_path(job: Job) -> Path:
     """In the folder itself, unless it would be taken there for an image of the set."""
-    labelled = not job.plan.shard_size and all("/" in stem for stem in job.plan.stems)
-    return (job.store.folder if labelled or _nested(job) else job.store.hidden) / "preview.png"
-
-
-def _nested(job: Job) -> bool:
-    return not job.plan.shard_size and all("/" in before for before, _ in job.plan.variants)
+    nested = not job.plan.stems.flat or all("/" in before for before, _ in job.plan.variants)
+    return (job.store.folder if nested and not job.plan.shard_size else job.store.hidden) / "preview.png"
 
 
 def preview_pairs(job: Job, records: Records) -> Iterator[list[Image]]:

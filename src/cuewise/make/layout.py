@@ -10,7 +10,7 @@ import numpy as np
 
 from cuewise.data import Dataset
 from cuewise.errors import UserError
-from cuewise.make.names import distinct_stems, ending
+from cuewise.make.names import Stems, ending
 from cuewise.make.plan import Plan
 
 
@@ -20,24 +20,23 @@ def mirror(dataset: Dataset, end: str, *, folders: Sequence[str] = ("",), both: 
     both: a word that tells results from the originals, which are then written, too: rex.jpg, rex.anisotropic.png.
     """
     behind = f".{both}.{end}" if both else f".{end}"
-    names = [dataset.name(i) for i in range(len(dataset))]
-    originals = original_endings(dataset, names, f".{end}") if both else None
-    own = dict(zip(names, originals or ()))
+    originals = original_endings(dataset, f".{end}") if both else None
 
-    def files(stem: str, name: str) -> Iterable[str]:
-        return (stem + behind, stem + own[name]) if own else (stem + behind,)
+    def files(stem: str, i: int) -> Iterable[str]:
+        return (stem + behind, stem + originals[i]) if originals else (stem + behind,)
 
-    stems = distinct_stems(names, files)
+    stems = Stems(dataset.name, len(dataset), files)
     sources = np.arange(len(dataset), dtype=np.int64)[:, None]
     variants = tuple((folder, behind) for folder in folders)
     return Plan(dataset, sources, stems, variants, originals, class_facts(dataset))
 
 
-def original_endings(dataset: Dataset, names: Sequence[str], own: str) -> list[str]:
+def original_endings(dataset: Dataset, own: str) -> list[str]:
     """The ending of each original: its own where its bytes can be copied, else that of the results."""
     stored = {id(source): len(source) > 0 and source.read(0) is not None for source in dataset.sources}
     return [
-        (ending(name) if stored[id(dataset.locate(i)[0])] else own) or own for i, name in enumerate(names)
+        (ending(dataset.name(i)) if stored[id(dataset.locate(i)[0])] else own) or own
+        for i in range(len(dataset))
     ]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import unicodedata
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 
 from cuewise.data.headers import has_image_ending
 
@@ -52,22 +52,42 @@ def same(path: str) -> str:
     return unicodedata.normalize("NFKC", unicodedata.normalize("NFKD", path).casefold())
 
 
-def distinct_stems(names: Sequence[str], files: Callable[[str, str], Iterable[str]]) -> list[str]:
-    """A stem for each name such that the `files(stem, name)` of all differ from each other and from folders.
+def key(path: str) -> int:
+    """`same` in eight bytes: a million of them fit in memory, and a chance meeting only lengthens a name."""
+    digest = hashlib.blake2b(os.fsencode(same(path)), digest_size=8).digest()
+    return int.from_bytes(digest, "little")
 
-    The first of several that collide keeps its stem: 'a.jpg', 'a.png', 'A.jpg' → 'a', 'a-png', 'A-jpg'.
+
+class Stems:
+    """A stem for each of `count` names, such that the `files(stem, i)` of all differ from each other and from folders.
+
+    The first of several that collide keeps its stem: 'a.jpg', 'a.png', 'A.jpg' → 'a', 'a-png', 'A-jpg'. Only stems that
+    differ from what their name gives are stored.
     """
-    plain = [safe_stem(name) for name in names]
-    taken = folders(plain)
-    found = []
-    for name, stem in zip(names, plain):
-        for candidate in _candidates(stem, name):
-            keys = {same(file) for file in files(candidate, name)}
-            if taken.isdisjoint(keys):
-                break
-        taken |= keys
-        found.append(candidate)
-    return found
+
+    def __init__(
+        self, name: Callable[[int], str], count: int, files: Callable[[str, int], Iterable[str]]
+    ) -> None:
+        self.name, self.count = name, count
+        self.changed: dict[int, str] = {}
+        taken = folders(safe_stem(name(i)) for i in range(count))
+        self.flat = False  # whether one lies in no folder
+        for i in range(count):
+            plain = safe_stem(name(i))
+            self.flat = self.flat or "/" not in plain
+            for stem in _candidates(plain, name(i)):
+                keys = {key(file) for file in files(stem, i)}
+                if taken.isdisjoint(keys):
+                    break
+            taken |= keys
+            if stem != plain:
+                self.changed[i] = stem
+
+    def __len__(self) -> int:
+        return self.count
+
+    def __getitem__(self, i: int) -> str:
+        return self.changed[i] if i in self.changed else safe_stem(self.name(i))
 
 
 def _candidates(stem: str, name: str) -> Iterable[str]:
@@ -81,13 +101,16 @@ def _candidates(stem: str, name: str) -> Iterable[str]:
         number += 1
 
 
-def folders(paths: Iterable[str]) -> set[str]:
+def folders(paths: Iterable[str]) -> set[int]:
     """Keys of all folders that lie above the paths."""
-    found: set[str] = set()
+    found: set[int] = set()
+    last = ""
     for path in paths:
-        while "/" in path:
-            path = path.rpartition("/")[0]
-            if (key := same(path)) in found:
-                break
-            found.add(key)
+        folder = path.rpartition("/")[0]
+        if folder == last:
+            continue
+        last = folder
+        while folder and (number := key(folder)) not in found:
+            found.add(number)
+            folder = folder.rpartition("/")[0]
     return found

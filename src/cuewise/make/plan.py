@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cuewise.data import Dataset, Image, decode
+from cuewise.make.names import Stems
 
 
 @dataclass(frozen=True)
@@ -37,22 +38,18 @@ class Plan:
 
     dataset: Dataset
     sources: NDArray[np.int64]
-    stems: list[str]
+    stems: Stems
     variants: tuple[tuple[str, str], ...]
     originals: list[str] | None = None  # endings under which the sources themselves are written, too
     facts: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     shard_size: int = 0  # items a tar; 0 for a tree of files
 
     def __len__(self) -> int:
-        return len(self.stems)
+        return len(self.sources)
 
     def first(self, n: int | None) -> Plan:
         """The first n items."""
-        if n is None or n >= len(self):
-            return self
-        originals = self.originals and self.originals[:n]
-        facts = {k: v[:n] for k, v in self.facts.items()}
-        return replace(self, sources=self.sources[:n], stems=self.stems[:n], originals=originals, facts=facts)
+        return self if n is None else replace(self, sources=self.sources[:n])
 
     @property
     def outputs(self) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, suppress
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
@@ -25,6 +26,23 @@ from cuewise.make.store import locked, mendable
 from cuewise.progress import Progress
 
 LISTED = 20  # broken images named on the terminal
+
+
+@dataclass
+class Tally:
+    """What a run has done so far."""
+
+    made: int = 0
+    size: int = 0
+    broken: dict[int, str] = field(default_factory=dict)
+
+    def add(self, one: Done) -> None:
+        """Count one more item."""
+        self.size += one.size
+        if one.broken is None:
+            self.made += 1
+        else:
+            self.broken[one.index] = one.broken
 
 
 class Session:
@@ -91,38 +109,36 @@ class Session:
             if workers == "ray"
             else engine.run(self.job, items, workers)
         )
-        done = self._watch(stream, packer, wanted - len(items), wanted)
-        rate = len(done) / max(time.monotonic() - start, 1e-9)
+        tally = self._watch(stream, packer, wanted - len(items), wanted)
+        rate = tally.made / max(time.monotonic() - start, 1e-9)
         if items or not finished:
             records = store.records()
             _check_any(records, wanted)
             finish(self.job, records, self.state["manifest"], wanted)
             records.close()
         store.tidy()
-        return self._result(done, wanted - len(items), time.monotonic() - began, rate)
+        return self._result(tally, wanted - len(items), time.monotonic() - began, rate)
 
-    def _watch(self, stream: Iterator[Done], packer: Packer, before: int, wanted: int) -> list[Done]:
-        done: list[Done] = []
-        broken = 0
+    def _watch(self, stream: Iterator[Done], packer: Packer, before: int, wanted: int) -> Tally:
+        tally = Tally()
         label = f"making {self.job.recipe.kind}"
         try:
             with Progress(wanted, "images", label, start=before) as bar:
                 for one in stream:
                     packer.done(one.index, one.broken is not None)
-                    done.append(one)
+                    tally.add(one)
                     bar.add(1)
                     if one.broken is not None:
-                        broken += 1
-                        self._say(bar, one, broken)
+                        self._say(bar, one, len(tally.broken))
         except KeyboardInterrupt:
             raise Interrupted(
-                f"stopped after {before + len(done)} of {wanted} images; run the same command again to go on"
+                f"stopped after {before + tally.made} of {wanted} images; run the same command again to go on"
             ) from None
         finally:
             close = getattr(stream, "close", None)
             if close is not None:
                 close()  # ends the workers now, not when the stream is collected
-        return done
+        return tally
 
     def _say(self, bar: Progress, one: Done, broken: int) -> None:
         if broken <= LISTED:
@@ -130,24 +146,19 @@ class Session:
         elif broken == LISTED + 1:
             bar.say("skipped more; all are in the manifest")
 
-    def _result(self, done: list[Done], skipped: int, seconds: float, rate: float) -> dict[str, Any]:
+    def _result(self, tally: Tally, skipped: int, seconds: float, rate: float) -> dict[str, Any]:
         job = self.job
-        made = [one for one in done if one.broken is None]
-        broken = [
-            {"path": job.plan.names(one.index)[0], "why": one.broken}
-            for one in sorted(done, key=lambda one: one.index)
-            if one.broken is not None
-        ]
+        broken = [{"path": job.plan.names(i)[0], "why": why} for i, why in sorted(tally.broken.items())]
         return {
             "folder": str(job.store.folder),
             "kind": job.recipe.kind,
-            "images": len(made) + skipped,
-            "made": len(made),
+            "images": tally.made + skipped,
+            "made": tally.made,
             "skipped": skipped,
             "broken": broken + job.plan.dataset.fingerprint()["skipped"],
-            "bytes": sum(one.size for one in done),
+            "bytes": tally.size,
             "seconds": round(seconds, 3),
-            "rate": round(rate, 3) if made else 0.0,
+            "rate": round(rate, 3),
             "manifest": str(self.manifest),
             "preview": str(preview_path(job)),
         }
