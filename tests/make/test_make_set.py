@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import os
 import zipfile
@@ -46,6 +47,7 @@ def test_the_verb_stays_a_verb(photos: Photos, tmp_path: Path) -> None:
     source, out = str(photos(1)), str(tmp_path / "out")
     assert cuewise.make("gaussian", source, out)["made"] == 2
     assert cuewise.make("gaussian", source, out)["skipped"] == 2
+    assert "dry_run" in inspect.signature(cuewise.make).parameters
 
 
 def test_any_number_of_workers_gives_the_same_bytes(photos: Photos, tmp_path: Path) -> None:

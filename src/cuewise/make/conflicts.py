@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import itertools
 from collections.abc import Iterator, Sequence
 
@@ -15,6 +16,7 @@ from cuewise.make.names import Stems
 from cuewise.make.plan import Piece, Plan
 
 PUBLISHED = 1280  # stimuli in the published set: 16 classes × 80
+PARTS = {key: inspect.signature(conflict).parameters[key].default for key in ("shape", "block", "focus")}
 
 
 def lay(dataset: Dataset, settings: Settings, seed: int, end: str) -> Plan:
@@ -41,14 +43,14 @@ def lay(dataset: Dataset, settings: Settings, seed: int, end: str) -> Plan:
 def draw(piece: Piece, settings: Settings, seed: int) -> Iterator[Picture]:
     """One stimulus, in the size of the image that gives the shape."""
     own = item_seed(seed, "cue-conflict", "\0".join(piece.names))
-    parts = {key: settings[key] for key in ("shape", "block", "focus")}
+    parts = {key: settings[key] for key in PARTS}
     yield Picture(conflict(piece.image(0), piece.image(1), np.random.default_rng(own), **parts), own)
 
 
 CONFLICT = Maker(
     "cue-conflict",
     "the shape of one image with the texture of another, for your own classes",
-    {"n": 0, "shape": 0.75, "block": 1 / 14, "focus": 0.7},
+    {"n": 0, **PARTS},
     draw,
     lay,
     inputs=2,
