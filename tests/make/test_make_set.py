@@ -247,6 +247,17 @@ def test_cue_conflict_pairs_classes(photos: Photos, tmp_path: Path) -> None:
         assert f"-{row['texture']}" in row["name"]
 
 
+def test_a_broken_texture_source_is_named(photos: Photos, tmp_path: Path) -> None:
+    source = photos(1)
+    path = source / "dog" / "000.jpg"
+    path.write_bytes(path.read_bytes()[:-200])
+    with pytest.raises(UserError, match="dog/000.jpg"):
+        make_set("cue-conflict", source, tmp_path / "out", workers=0)
+    row = json.loads(next((tmp_path / "out" / ".cuewise" / "journal").iterdir()).read_bytes().splitlines()[0])
+    found = {r["source"]: r["broken"] for r in row["rows"]}
+    assert all("dog/000.jpg" in why or name == "dog/000.jpg" for name, why in found.items())
+
+
 def test_texture_records_its_patches(photos: Photos, tmp_path: Path) -> None:
     from cuewise.data import decode
 

@@ -21,7 +21,7 @@ from cuewise.data.workers import prepare_worker
 from cuewise.errors import UserError
 from cuewise.make.journal import Journal, Records
 from cuewise.make.plan import Plan
-from cuewise.make.render import Kitchen, Made, Recipe, broken
+from cuewise.make.render import Kitchen, Made, Recipe, broken, unreadable
 from cuewise.make.store import Store, mendable
 
 CHUNK_SECONDS = 0.3  # of work handed out at once: little to lose, few messages
@@ -52,7 +52,7 @@ class Job:
         try:
             piece = self.plan.piece(i)
         except BrokenImage as error:
-            return broken(self.recipe.kind, i, self.plan.names(i), error.why)
+            return unreadable(self.recipe.kind, i, self.plan.names(i), error)
         return kitchen.make(piece)
 
     def finish(self, made: Made, journal: Journal) -> Done:

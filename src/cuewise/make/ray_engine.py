@@ -20,7 +20,7 @@ from cuewise.data.workers import prepare_worker
 from cuewise.errors import UserError
 from cuewise.make.engine import DEATHS, ENDED, Done, Job, new_name
 from cuewise.make.plan import Piece
-from cuewise.make.render import Kitchen, Made, Recipe, broken
+from cuewise.make.render import Kitchen, Made, Recipe, broken, unreadable
 
 CHUNK_SECONDS = 0.5
 CHUNK_MOST = 32
@@ -132,7 +132,7 @@ class Crew:
                 try:
                     pieces.append(self.job.plan.piece(i))
                 except BrokenImage as error:
-                    made = broken(self.job.recipe.kind, i, self.job.plan.names(i), error.why)
+                    made = unreadable(self.job.recipe.kind, i, self.job.plan.names(i), error)
                     yield self.job.finish(made, self.journal)
             if pieces:
                 self.pending[self.task.remote(self.recipe, pieces)] = [piece.index for piece in pieces]

@@ -55,7 +55,7 @@ class Kitchen:
         try:
             pairs = list(self._files(piece))
         except BrokenImage as error:
-            return broken(self.recipe.kind, piece.index, piece.names, error.why)
+            return unreadable(self.recipe.kind, piece.index, piece.names, error)
         except UserError as error:
             return broken(self.recipe.kind, piece.index, piece.names, str(error))
         except Exception as error:  # one odd image must not end a run of days; it is listed with its reason
@@ -108,3 +108,8 @@ def row(
 def broken(kind: str, index: int, names: tuple[str, ...], why: str) -> Made:
     """An item of which nothing can be made."""
     return Made(index, (), ({"index": index, "name": None, "source": names[0], "kind": kind, "broken": why},))
+
+
+def unreadable(kind: str, index: int, names: tuple[str, ...], error: BrokenImage) -> Made:
+    """An item one of whose sources is broken; the row is about the first, so another one is named."""
+    return broken(kind, index, names, error.why if error.name == names[0] else str(error))
