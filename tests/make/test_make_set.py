@@ -251,7 +251,7 @@ def test_a_broken_texture_source_is_named(photos: Photos, tmp_path: Path) -> Non
     source = photos(1)
     path = source / "dog" / "000.jpg"
     path.write_bytes(path.read_bytes()[:-200])
-    with pytest.raises(UserError, match="dog/000.jpg"):
+    with pytest.raises(UserError, match=r"dog/000\.jpg"):
         make_set("cue-conflict", source, tmp_path / "out", workers=0)
     row = json.loads(next((tmp_path / "out" / ".cuewise" / "journal").iterdir()).read_bytes().splitlines()[0])
     found = {r["source"]: r["broken"] for r in row["rows"]}
