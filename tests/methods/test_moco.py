@@ -135,3 +135,26 @@ def test_settings_fit_the_run() -> None:
     assert Settings().fitted(126_689, 10**6).queue == 16384
     assert Settings().fitted(25_000, 1000).momentum == 0.99
     assert Settings(queue=77, momentum=0.5).fitted(25_000, 10) == Settings(queue=77, momentum=0.5)
+
+
+def test_running_statistics_do_not_depend_on_the_batch(make, batch):  # type: ignore[no-untyped-def]
+    """With statistics="ema" a key is the same whatever images stand beside it, and the statistics follow the query's."""
+    m = make("moco", statistics="ema").train()
+    assert not m.key_network.training
+    assert m.encoder.training
+    views, labels = batch(m)
+    whole, _ = m.embed_keys(views)
+    part, _ = m.embed_keys({"key": views["key"][:3]})
+    torch.testing.assert_close(whole[:3], part, rtol=1e-4, atol=1e-5)
+    with torch.no_grad():
+        m.encoder.backbone.bn1.running_mean.fill_(2.0)
+        m.key_network[0].backbone.bn1.running_mean.fill_(1.0)
+    m.begin_step(0.0)
+    torch.testing.assert_close(m.key_network[0].backbone.bn1.running_mean, torch.full((8,), 1.1))
+
+
+def test_unknown_statistics_are_refused(make):  # type: ignore[no-untyped-def]
+    from cuewise import UserError
+
+    with pytest.raises(UserError, match="separate, shared or ema"):
+        make("moco", statistics="magic")

@@ -25,6 +25,19 @@ def follow(target: nn.Module, source: nn.Module, m: float) -> None:
 
 
 @torch.no_grad()
+def follow_statistics(target: nn.Module, source: nn.Module, m: float) -> None:
+    """The same for running statistics of batch norms, so that the target can do without a batch of its own.
+
+    Cai et al. 2021, Exponential Moving Average Normalization.
+    """
+    for ours, theirs in zip(target.buffers(), source.buffers()):
+        if ours.dtype.is_floating_point:
+            ours.lerp_(theirs, 1.0 - m)
+        else:
+            ours.copy_(theirs)
+
+
+@torch.no_grad()
 def forward_in_groups(network: nn.Module, x: Tensor, groups: int, generator: torch.Generator) -> Tensor:
     """Push x through in `groups` randomly composed parts, each with batch statistics of its own.
 

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Self
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from cuewise.encoders.heads import mlp, unit
-from cuewise.encoders.momentum import follow, forward_in_groups, momentum_copy
+from cuewise.encoders.momentum import follow, follow_statistics, forward_in_groups, momentum_copy
+from cuewise.errors import UserError
 from cuewise.methods.method import Method, MethodSettings, Step, negative_role
 from cuewise.objectives.nce import extended_nce
 
@@ -25,7 +26,9 @@ class Settings(MethodSettings):
     momentum: float | None = None  # None: 0.999, or 0.99 for runs under 20,000 steps
     dim: int = 128
     groups: int = 8  # batch-norm groups of the key side; a group keeps at least 16 images
-    statistics: str = "separate"  # or "shared": keys and negatives in the same forward batches
+    # batch statistics of the key side: "separate" passes for keys and negatives, as published; "shared" passes; or
+    # "ema", running statistics that follow the query's, so that no batch can be told by its statistics
+    statistics: str = "separate"
 
     def fitted(self, images: int, steps: int) -> Settings:
         # the papers keep 16,384 keys for 125,000 images and 65,536 for 1.28 million
@@ -52,6 +55,8 @@ class MoCo(Method):
         super().__init__(*args, **kwargs)
         s: Settings = self.settings.fitted(1 << 19, 1 << 20)
         self.settings = s
+        if s.statistics not in ("separate", "shared", "ema"):
+            raise UserError(f"moco.statistics {s.statistics!r}: separate, shared or ema")
         assert s.queue is not None
         d = self.encoder.dim
         self.projector = mlp([d, d, s.dim])
@@ -65,8 +70,17 @@ class MoCo(Method):
     def chance_loss(self) -> float:
         return math.log(self.settings.queue + 1)
 
+    def train(self, mode: bool = True) -> Self:
+        super().train(mode)
+        if self.settings.statistics == "ema":
+            self.key_network.eval()
+        return self
+
     def begin_step(self, progress: float) -> None:
-        follow(self.key_network, nn.Sequential(self.encoder, self.projector), self.settings.momentum)
+        m, query = self.settings.momentum, nn.Sequential(self.encoder, self.projector)
+        follow(self.key_network, query, m)
+        if self.settings.statistics == "ema":
+            follow_statistics(self.key_network, query, m)
 
     def forward(self, views: dict[str, Tensor], labels: Tensor) -> Step:
         tau = self.settings.temperature
@@ -95,7 +109,7 @@ class MoCo(Method):
         return k, torch.cat([n.unflatten(0, (b, -1)) for n in ns], dim=1) if ns else None
 
     def key_forward(self, images: Tensor, batch: int) -> Tensor:
-        groups = max(1, min(self.settings.groups, batch // 16))
+        groups = max(1, min(self.settings.groups, batch // 16)) if self.settings.statistics != "ema" else 1
         return unit(forward_in_groups(self.key_network, images, groups, self.generator))
 
     @torch.no_grad()

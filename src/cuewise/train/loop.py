@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import signal
 import time
 from collections.abc import Callable, Iterator
@@ -20,12 +19,11 @@ from cuewise.config import Config
 from cuewise.data import Batch, Loader
 from cuewise.errors import Interrupted, UserError
 from cuewise.methods import Method, Step
-from cuewise.progress import Progress
 from cuewise.train.checkpoint import write_atomically
-from cuewise.train.dials import Dials, Watch
-from cuewise.train.log import Log
+from cuewise.train.dials import Dials
 from cuewise.train.optim import lr_factor, scaled_lr
 from cuewise.train.shown import to_device
+from cuewise.train.telemetry import Telemetry
 from cuewise.views import Views, contact_sheet
 
 FORMAT = 1  # of the checkpoint
@@ -43,7 +41,7 @@ class Run:
     optimizer: Any
     loader: Loader
     views: Views
-    epoch_end: Callable[[Run], dict[str, float]]  # writes the encoder, measures k-NN accuracy
+    epoch_end: Callable[..., dict[str, float]]  # (run, measure): writes the encoder, measures k-NN accuracy
     step: int = 0  # optimiser steps done
     window: list[Tensor] = field(default_factory=list)  # losses since the last row
     dials: Dials = field(default_factory=Dials)
@@ -60,90 +58,42 @@ class Run:
 
 def fit(run: Run) -> None:
     """Train from run.step to the end (or to --steps), with a checkpoint after every epoch and every few minutes."""
-    config, fabric, loader = run.config, run.fabric, run.loader
+    config, loader = run.config, run.loader
     per_epoch = loader.steps_per_epoch
-    base_lr = scaled_lr(config.optim, config.batch_size)  # the groups hold the last step's rate after a resume
+    base_lr = scaled_lr(
+        config.optim, config.batch_size
+    )  # the groups hold the last step's rate after a resume
     last = min(run.total, config.steps or run.total)
-    log = Log(run.folder, run.step) if run.first else None
-    watch = Watch(run.method.chance_loss, warm=max(100, per_epoch // 2))
-    bar = (
-        Progress(last * config.batch_size, "images", "pretraining", start=run.step * config.batch_size)
-        if run.first
-        else None
-    )
-    saved, waited, began = time.monotonic(), 0.0, time.monotonic()
+    telemetry, saved = Telemetry(run, last), time.monotonic()
     run.method.train()
-
     with _stop_signal() as stop:
         batches = loader.batches(epoch=run.step // per_epoch, step=run.step % per_epoch, epochs=config.epochs)
-        clock = time.monotonic()
         for batch in batches if run.step < last else ():
-            waited += time.monotonic() - clock
+            telemetry.batch_came()
+            telemetry.skipped(batch.skipped)
             if run.step == 0 and run.first:
                 show_views(batch, run)
-            report_skipped(batch, run, bar, log)
 
-            factor = lr_factor(config.optim, run.step, per_epoch, run.total)
+            lr = base_lr * lr_factor(config.optim, run.step, per_epoch, run.total)
             for group in run.optimizer.param_groups:
-                group["lr"] = base_lr * factor
+                group["lr"] = lr
             step = optimise(run, batch)
             run.step += 1
-            run.window.append(step.loss.detach())
-            run.dials.note(step)
+            telemetry.step_done(step, lr)
 
-            if run.step % config.loop.log_every == 0 or run.step == last:
-                loss = float(torch.stack(run.window).mean())
-                run.window.clear()
-                elapsed = time.monotonic() - began
-                row: dict[str, Any] = {
-                    "step": run.step,
-                    "epoch": run.step / per_epoch,
-                    "train/loss": loss,
-                    "lr": base_lr * factor,
-                    "train/images_per_s": min(config.loop.log_every, run.step) * config.batch_size / elapsed,
-                    "train/data_wait": waited / elapsed,
-                    **{f"train/{k}": float(v) for k, v in step.extra.items()},
-                    **run.dials.read(step),
-                }
-                waited, began = 0.0, time.monotonic()
-                if log:
-                    log.row(row)
-                if log and bar:
-                    for line in watch.look(run.step, loss, row):
-                        bar.say(line)
-                        log.say(line)
-                if not math.isfinite(loss):
-                    raise UserError(
-                        f"the loss became {loss} at step {run.step}; the last checkpoint is kept. "
-                        f"Try a lower optim.lr, more optim.warmup_epochs, or --precision 32"
-                    )
-            if bar:
-                wait = f"{100 * waited / max(time.monotonic() - began, 1e-9):.0f}%"
-                recent = float(run.window[-1]) if run.window else loss
-                bar.add(config.batch_size, loss=f"{recent:.3f}", wait=wait)
-
-            ended, halt = run.step % per_epoch == 0, _anyone(stop.requested, fabric)
-            if ended and (run.step // per_epoch % config.loop.val_every == 0 or run.step == last):
-                scores = run.epoch_end(run)
-                if log and scores:
-                    log.row({"step": run.step, "epoch": run.step / per_epoch, **scores})
-                began = time.monotonic() - 1e-9
-            due = _anyone(time.monotonic() - saved > 60 * config.loop.checkpoint_minutes, fabric)
-            if ended or halt or due or run.step == last:
+            ended, halt = run.step % per_epoch == 0, _anyone(stop.requested, run.fabric)
+            over = run.step >= last or halt
+            if over or (ended and run.step // per_epoch % config.loop.val_every == 0):
+                telemetry.scores(run.epoch_end(run, measure=not halt))
+            due = time.monotonic() - saved > 60 * config.loop.checkpoint_minutes
+            if over or ended or _anyone(due, run.fabric):
                 save(run)
                 saved = time.monotonic()
-            if halt and run.step < last:
-                run.epoch_end(run)
-                raise Interrupted(f"stopped at step {run.step} of {run.total}; go on with --resume")
-            if run.step >= last:
+            if over:
                 break
-            clock = time.monotonic()
-        if last % per_epoch or run.step < last:
-            run.epoch_end(run)
-    if bar:
-        bar.__exit__(None, None, None)
-    if log:
-        log.close()
+    telemetry.close()
+    if run.step < last:
+        raise Interrupted(f"stopped at step {run.step} of {run.total}; go on with --resume")
 
 
 def optimise(run: Run, batch: Batch) -> Step:
@@ -210,16 +160,6 @@ def show_views(batch: Batch, run: Run) -> None:
     """RUN/views.png: the first images of the first batch as the encoder sees them."""
     columns = {role: x[:8].numpy() for role, x in batch.views.items()}
     contact_sheet(columns).save(run.folder / "views.png")
-
-
-def report_skipped(batch: Batch, run: Run, bar: Progress | None, log: Log | None) -> None:
-    """Say each broken file once."""
-    for name, why in batch.skipped:
-        if name not in run.skipped:
-            run.skipped[name] = why
-            if bar and log:
-                bar.say(f"skipped {name}: {why}")
-                log.say(f"skipped {name}: {why}")
 
 
 def _anyone(flag: bool, fabric: Fabric) -> bool:

@@ -165,7 +165,7 @@ class EpochEnd:
     def __init__(self, val: Dataset | None) -> None:
         self.val = val
 
-    def __call__(self, run: Run) -> dict[str, float]:
+    def __call__(self, run: Run, measure: bool = True) -> dict[str, float]:
         out: dict[str, float] = {}
         if run.first:
             save_encoder(
@@ -174,7 +174,7 @@ class EpochEnd:
                 step=run.step,
                 epochs=run.config.epochs,
             )
-            if self.val is not None:
+            if self.val is not None and measure:
                 out = knn_leave_one_out(run, self.val)
         run.fabric.barrier()
         return out

@@ -1,0 +1,108 @@
+"""What a run says of itself: rows of metrics, a progress bar, warnings."""
+
+from __future__ import annotations
+
+import math
+import time
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from cuewise.errors import UserError
+from cuewise.methods import Step
+from cuewise.progress import Progress
+from cuewise.train.dials import Watch
+from cuewise.train.log import Log
+
+if TYPE_CHECKING:
+    from cuewise.train.loop import Run
+
+
+class Telemetry:
+    """Times the steps of a run; the first process also writes and shows what it finds."""
+
+    def __init__(self, run: Run, last: int) -> None:
+        self.run, self.last = run, last
+        self.log = Log(run.folder, run.step) if run.first else None
+        self.watch = Watch(run.method.chance_loss, warm=max(100, run.loader.steps_per_epoch // 2))
+        size = run.config.batch_size
+        self.bar = (
+            Progress(last * size, "images", "pretraining", start=run.step * size) if run.first else None
+        )
+        self.shown = (
+            math.nan
+        )  # the loss of the last row; reading it every step would make an accelerator wait
+        self.restart()
+
+    def restart(self) -> None:
+        """Begin a new window of time; what happens between epochs is not training."""
+        self.waited, self.timed, self.began = 0.0, 0, time.monotonic()
+        self.asked = self.began
+
+    def batch_came(self) -> None:
+        """The data was waited for since the last step."""
+        self.waited += time.monotonic() - self.asked
+
+    def step_done(self, step: Step, lr: float) -> None:
+        """Count a step; every few steps write a row and look for trouble."""
+        run, config = self.run, self.run.config
+        self.timed += 1
+        run.window.append(step.loss.detach())
+        run.dials.note(step)
+        if run.step % config.loop.log_every == 0 or run.step == self.last:
+            self.write_row(step, lr)
+        if self.bar:
+            wait = 100 * self.waited / max(time.monotonic() - self.began, 1e-9)
+            self.bar.add(config.batch_size, loss=f"{self.shown:.3f}", wait=f"{wait:.0f}%")
+        self.asked = time.monotonic()
+
+    def write_row(self, step: Step, lr: float) -> None:
+        """One row of metrics.jsonl, from the losses and the time since the last one."""
+        run, elapsed = self.run, max(time.monotonic() - self.began, 1e-9)
+        self.shown = float(torch.stack(run.window).mean())
+        run.window.clear()
+        row: dict[str, Any] = {
+            "step": run.step,
+            "epoch": run.step / run.loader.steps_per_epoch,
+            "train/loss": self.shown,
+            "lr": lr,
+            "train/images_per_s": self.timed * run.config.batch_size / elapsed,
+            "train/data_wait": self.waited / elapsed,
+            **{f"train/{k}": float(v) for k, v in step.extra.items()},
+            **run.dials.read(step),
+        }
+        self.restart()
+        if self.log:
+            self.log.row(row)
+        for line in self.watch.look(run.step, self.shown, row):
+            self.say(line)
+        if not math.isfinite(self.shown):
+            raise UserError(
+                f"the loss became {self.shown} at step {run.step}; the last checkpoint is kept. "
+                f"Try a lower optim.lr, more optim.warmup_epochs, or --precision 32"
+            )
+
+    def scores(self, scores: dict[str, float]) -> None:
+        """A row of measured scores between epochs."""
+        if self.log and scores:
+            self.log.row(
+                {"step": self.run.step, "epoch": self.run.step / self.run.loader.steps_per_epoch, **scores}
+            )
+        self.restart()
+
+    def skipped(self, found: list[tuple[str, str]]) -> None:
+        """Say each broken file once."""
+        for name, why in found:
+            if name not in self.run.skipped:
+                self.run.skipped[name] = why
+                self.say(f"skipped {name}: {why}")
+
+    def say(self, line: str) -> None:
+        if self.bar and self.log:
+            self.bar.say(line)
+            self.log.say(line)
+
+    def close(self) -> None:
+        if self.bar and self.log:
+            self.bar.__exit__(None, None, None)
+            self.log.close()
