@@ -26,9 +26,9 @@ from cuewise.make.run import make_set
 CASES = {  # images and settings: a few seconds on one worker each
     "gaussian": (600, {}),
     "anisotropic": (600, {}),
-    "corrupted": (24, {}),
+    "corrupted": (16, {}),
     "quilting": (160, {}),
-    "texture": (12, {"fast": True}),
+    "texture": (60, {"fast": True}),
 }
 
 
