@@ -21,6 +21,7 @@ class Settings(MethodSettings):
     hidden: int = 512
     dim: int = 128
     negatives_stop_gradient: bool = False
+    statistics: str = "separate"  # or "shared": a view and its negatives in one forward batch
 
 
 class SimCLR(Method):
@@ -44,9 +45,11 @@ class SimCLR(Method):
         return unit(self.projector(self.encoder(images)))
 
     def forward(self, views: dict[str, Tensor], labels: Tensor) -> Step:
-        z = (self.embed(views["first"]), self.embed(views["second"]))  # B×C each
+        first, ns_first = self.embed_with_negatives(views, "first")  # B×C, B×M×C
+        second, ns_second = self.embed_with_negatives(views, "second")
+        z = (first, second)
+        ns = (ns_first, ns_second) if ns_first is not None and ns_second is not None else None
         everyone = (self.comm.gather(z[0]), self.comm.gather(z[1]))  # W·B×C each
-        ns = self.embed_negatives(views)
         with torch.autocast(z[0].device.type, enabled=False):
             loss = nt_xent(
                 z,
@@ -59,15 +62,16 @@ class SimCLR(Method):
             )
         return Step(loss, z[0].detach(), z[1].detach(), None if ns is None else ns[0].detach())
 
-    def embed_negatives(self, views: dict[str, Tensor]) -> tuple[Tensor, Tensor] | None:
-        """Two B×M×C, made of the first and of the second view; every batch of negatives passes on its own."""
-        if not self.negatives.images:
-            return None
-
-        def of(source: str) -> Tensor:
-            batches = [views[negative_role(kind, source)] for kind in self.negatives.images]  # B×m×3×H×W
-            z = [self.embed(x.flatten(0, 1)).unflatten(0, x.shape[:2]) for x in batches]
-            return torch.cat(z, dim=1)
-
-        with torch.set_grad_enabled(torch.is_grad_enabled() and not self.settings.negatives_stop_gradient):
-            return of("first"), of("second")
+    def embed_with_negatives(self, views: dict[str, Tensor], source: str) -> tuple[Tensor, Tensor | None]:
+        """A view B×C and the negatives made of it B×M×C; each batch of negatives passes by itself unless shared."""
+        batches = [views[negative_role(kind, source)] for kind in self.negatives.images]  # B×m×3×H×W
+        if not batches:
+            return self.embed(views[source]), None
+        b = len(views[source])
+        if self.settings.statistics == "shared":
+            z = self.embed(torch.cat([views[source], *(x.flatten(0, 1) for x in batches)]))
+            parts = z.split([b, *(x.shape[0] * x.shape[1] for x in batches)])
+        else:
+            parts = (self.embed(views[source]), *(self.embed(x.flatten(0, 1)) for x in batches))
+        ns = torch.cat([p.unflatten(0, (b, -1)) for p in parts[1:]], dim=1)
+        return parts[0], ns.detach() if self.settings.negatives_stop_gradient else ns
