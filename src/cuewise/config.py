@@ -138,7 +138,12 @@ def dotted(pairs: list[str]) -> dict[str, Any]:
             place = place.setdefault(parent, {})
             if not isinstance(place, dict):
                 raise UserError(f"--set {pair!r}: {parent} is already set to a value")
-        place[leaf] = yaml.safe_load(value)
+        try:
+            place[leaf] = yaml.safe_load(value)
+        except yaml.YAMLError:
+            raise UserError(
+                f"--set {pair!r}: cannot read the value; put text with special characters in quotes"
+            ) from None
     return tree
 
 

@@ -72,13 +72,14 @@ def pretrain(
     num_nodes: machines, with torchrun or SLURM [1]
     precision: auto, 32, bf16, 16 [auto]
     workers: processes that load images: auto or a number [auto]
-    config: a YAML file of settings, e.g. the config.yaml of another run
+    config: a YAML file of settings, e.g. the config.yaml of another run, or a recipe (see `cuewise list recipes`)
     set: any other setting as dotted.key=value, e.g. optim.lr=0.1, moco.queue=4096 (repeatable)
     steps: stop after that many steps in all, the schedule unchanged
     resume: go on where a run stopped
     overwrite: replace the run in --out
     """
-    from cuewise.config import dotted, read_yaml
+    from cuewise.config import dotted
+    from cuewise.recipes import settings_of
     from cuewise.train.pretrain import run_pretrain
 
     options: dict[str, Any] = {
@@ -104,7 +105,7 @@ def pretrain(
         "color_jitter": color_jitter,
         "crops": crops,
     }
-    layers = [read_yaml(Path(config))] if config else []
+    layers: list[dict[str, Any]] = [settings_of(config)] if config else []
     layers += [dotted(set) if isinstance(set, list) else set or {}]
     layers += [{k: v for k, v in options.items() if v is not None}]
     return run_pretrain(layers, Path(out), resume=resume, overwrite=overwrite)
@@ -329,7 +330,7 @@ def export(run: str, *, format: str, out: str, overwrite: bool = False) -> dict[
 def list_(what: str) -> dict[str, str]:
     """Say what there is.
 
-    what: methods, models, negatives, filters, audits, makers or probes
+    what: methods, models, negatives, filters, audits, makers, probes or recipes
     """
     from cuewise.catalogue import catalogue
 

@@ -94,7 +94,9 @@ def test_pretrain_embed_probe_export_from_the_shell(folder: Path, tmp_path: Path
     assert (tmp_path / "t.pth").exists()
 
 
-@pytest.mark.parametrize("what", ["methods", "models", "negatives", "filters", "audits", "makers", "probes"])
+@pytest.mark.parametrize(
+    "what", ["methods", "models", "negatives", "filters", "audits", "makers", "probes", "recipes"]
+)
 def test_list(what: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["list", what]) == 0
     lines = capsys.readouterr().out.strip().splitlines()

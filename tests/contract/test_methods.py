@@ -122,7 +122,9 @@ def gap(m) -> float:  # type: ignore[no-untyped-def]
 def test_learns_to_tell_images_apart(name: str) -> None:
     m = small_method(name)
     before = gap(m)
-    optimizer = torch.optim.Adam([p for p in m.parameters() if p.requires_grad], lr=1e-2 if name == "byol" else 2e-3)
+    optimizer = torch.optim.Adam(
+        [p for p in m.parameters() if p.requires_grad], lr=1e-2 if name == "byol" else 2e-3
+    )
     for i in range(60):
         m.begin_step(i / 60)
         step = m(*pairs(m, i))

@@ -142,7 +142,7 @@ def test_running_statistics_do_not_depend_on_the_batch(make, batch):  # type: ig
     m = make("moco", statistics="ema").train()
     assert not m.key_network.training
     assert m.encoder.training
-    views, labels = batch(m)
+    views, _ = batch(m)
     whole, _ = m.embed_keys(views)
     part, _ = m.embed_keys({"key": views["key"][:3]})
     torch.testing.assert_close(whole[:3], part, rtol=1e-4, atol=1e-5)

@@ -243,6 +243,7 @@ def test_two_processes_on_cpu_from_the_shell(folder: Path, tmp_path: Path) -> No
         ({"set": ["moco.quue=1"]}, "did you mean moco.queue"),
         ({"set": ["optim.lr=fast"]}, "must be a number"),
         ({"set": ["nonsense"]}, "dotted.key=value"),
+        ({"set": ["data=[a?b:c"]}, "cannot read the value"),
         ({"batch_size": 4096}, "4096"),
         ({"precision": "bf16x"}, "auto, 32, bf16 or 16"),
         ({"devices": "tpu"}, "auto, a number"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +30,7 @@ from cuewise.train.shown import build_views
 
 
 def run_pretrain(
-    layers: list[Mapping[str, Any]], out: Path, *, resume: bool = False, overwrite: bool = False
+    layers: Sequence[Mapping[str, Any]], out: Path, *, resume: bool = False, overwrite: bool = False
 ) -> dict[str, Any]:
     """Train as the layers of options say; returns a summary. With `resume`, go on from the last checkpoint."""
     resuming = claim(out, resume, overwrite)
