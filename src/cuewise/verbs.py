@@ -16,7 +16,7 @@ def demo(*, out: str = "runs/demo", overwrite: bool = False) -> dict[str, Any]:
     out: folder for both runs and report.html
     overwrite: start again even if --out holds a finished demo
     """
-    from cuewise.demo import run_demo
+    from cuewise.story import run_demo
 
     return run_demo(Path(out), overwrite=overwrite)
 
@@ -275,12 +275,12 @@ def make(
     kind: what to make (see `cuewise list makers`)
     src: the images to start from; left out for `cuewise make shapes DST`
     dst: the folder to write; a second call goes on where the first stopped
-    set: settings of the maker as key=value, e.g. iterations=20 (repeatable)
-    format: png, jpeg or webp
+    set: settings of the maker as key=value, e.g. steps=20 (repeatable)
+    format: png, jpeg or webp, with a quality as jpeg:90
     shards: write tar shards of that many images instead of a tree of files
     manifest: the table of what was made: jsonl or parquet
     seed: of everything random; each image has a seed of its own that follows from it and its name
-    workers: processes: auto or a number
+    workers: processes: auto (all cores) or a number; 0 works in this process
     limit: only the first images
     dry_run: only measure a sample, and say how long and how large it would be
     both: write the originals beside the results

@@ -108,3 +108,15 @@ def test_links_lead_somewhere() -> None:
         for target in re.findall(r"\]\(([^)#]+)\)", page.read_text(encoding="utf-8")):
             if "://" not in target:
                 assert (page.parent / target).exists(), f"{page.name}: {target}"
+
+
+def test_verbs_stay_callable_after_use() -> None:
+    """A room of the same name (make) must not hide the verb once it is imported."""
+    code = (
+        "import cuewise, pkgutil, importlib\n"
+        "for m in pkgutil.iter_modules(cuewise.__path__):\n"
+        "    m.name.startswith('_') or importlib.import_module(f'cuewise.{m.name}')\n"
+        "from cuewise.verbs import VERBS\n"
+        "assert all(callable(getattr(cuewise, name)) for name in VERBS)\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=120)

@@ -124,6 +124,7 @@ def save(run: Run) -> None:
         content = {
             "format": FORMAT,
             "step": run.step,
+            "total": run.total,
             "config": run.config.to_yaml(),
             "method": run.method.state_dict(),
             "optimizer": run.optimizer.state_dict(),

@@ -35,3 +35,11 @@ def load_method(folder: Path) -> Method:
     method = kind(encoder, kind.Settings(**config.settings), config.negatives_dial(), classes=classes)
     method.load_state_dict(state)
     return method.eval()
+
+
+def progress_of(folder: Path) -> tuple[int, int]:
+    """(steps done, steps in all) of a run, (0, 0) where there is none yet."""
+    if not is_run(folder) or not (folder / "encoder.safetensors").is_file():
+        return 0, 0
+    content = read_checkpoint(folder / "checkpoints" / "last.ckpt")
+    return int(content["step"]), int(content["total"])

@@ -1,0 +1,48 @@
+"""The demo in miniature: everything it promises, on a few images."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from cuewise import demo as verb
+from cuewise.train.reload import progress_of
+
+
+def test_demo_in_miniature(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    import importlib
+
+    room = importlib.import_module("cuewise.story")
+    small = {
+        "data": ["shapes:aligned?rho=1&n=64&part=train&size=32"],
+        "size": 16,
+        "epochs": 1,
+        "batch_size": 32,
+    }
+    monkeypatch.setattr(room, "COMMON", {**room.COMMON, **small, "model": "cuewise/resnet-tiny?width=8"})
+    monkeypatch.setattr(room, "AUDIT_SIZE", 16)
+    result = verb(out=str(tmp_path / "demo"))
+    page = Path(result["report"]).read_text(encoding="utf-8")
+    assert "plain" in page
+    assert "texture-averse" in page
+    for name in ("plain", "texture-averse"):
+        done, total = progress_of(tmp_path / "demo" / name)
+        assert done == total == 2
+        document = json.loads((tmp_path / "demo" / "audit" / name / "audit.json").read_text())
+        found = {s["name"] for s in document["scores"]}
+        assert {
+            "shape_bias",
+            "shape_accuracy",
+            "texture_accuracy",
+            "similarity/patch",
+            "knn/shapes",
+            "linear/shapes",
+        } <= found
+        assert (tmp_path / "demo" / name / "MODEL_CARD.md").is_file()
+    capsys.readouterr()
+    verb(out=str(tmp_path / "demo"))  # again: nothing is trained twice
+    assert "pretraining" not in capsys.readouterr().err
