@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from pathlib import Path
 
 os.environ.setdefault(
@@ -16,6 +17,8 @@ import torch
 from PIL import Image
 
 torch.set_num_threads(1)
+# a shell that starts the tests in the background has them ignore Ctrl-C, and their children would inherit that
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(autouse=True)

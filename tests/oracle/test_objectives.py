@@ -102,7 +102,7 @@ def test_which_mode_pushes_harder(alpha, s_ns):  # type: ignore[no-untyped-def]
         )
         # numerator of the pull = e^{logit} · d logit / d s · τ
         (slope,) = torch.autograd.grad(logits[0, -1], s, retain_graph=True)
-        tensors[mode] = float(logits[0, -1].exp() * slope * TAU)
+        tensors[mode] = float((logits[0, -1].exp() * slope * TAU).detach())
     assert tensors["in"] == pytest.approx(weight_in)
     assert tensors["out"] == pytest.approx(weight_out)
     assert np.sign(round(tensors["in"] - tensors["out"], 9)) == np.sign((alpha - 1) * s_ns)

@@ -17,7 +17,6 @@ from cuewise.data.plan import Plan, generator
 from cuewise.errors import UserError
 
 Transform = Callable[[Image, np.random.Generator, int], dict[str, NDArray[Any]]]
-DRAWS = 16  # enough for every operation of a view to happen once
 MOST_IN_A_ROW = 256  # broken images before we believe that the set, not the image, is the trouble
 
 
@@ -63,15 +62,13 @@ class Maker:
             return batch
 
     def warm_up(self) -> None:
-        """Compile here, once, what every forked worker would otherwise compile for itself; the draws cover all branches."""
-        for i in range(min(len(self.ds), MOST_IN_A_ROW)):
-            try:
-                image = self.ds.image(i)
-            except BrokenImage:
-                continue
-            for draw in range(DRAWS):
-                self.transform(image, generator(self.plan.seed, 0, draw), i)
-            return
+        """Compile here, once, what every forked worker would otherwise compile for itself, if the transform knows how.
+
+        It is not tried on the images: what a worker may die of must not happen in this process.
+        """
+        prepare = getattr(self.transform, "warm_up", None)
+        if prepare is not None:
+            prepare()
 
     def make(self, epoch: int, step: int) -> Batch:
         """Read, decode, transform, stack."""

@@ -42,6 +42,10 @@ class CenterView:
         view = center(image, self.size)
         return {"image": view if self.change is None else self.change(view)}
 
+    def warm_up(self) -> None:
+        """Compile what `center` needs."""
+        center(np.zeros((96, 80, 3), np.uint8), self.size)
+
 
 @contextmanager
 def evaluating(module: nn.Module) -> Iterator[None]:

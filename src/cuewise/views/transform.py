@@ -138,3 +138,10 @@ class Views:
     def __call__(self, image: Pixels, rng: np.random.Generator, index: int) -> dict[str, Pixels]:
         height, width = image.shape[:2]
         return self.render(image, self.sample(rng, height, width))
+
+    def warm_up(self) -> None:
+        """Run every operation once on an image of noise, so that its kernel is compiled."""
+        rng = np.random.default_rng(0)
+        noise = rng.integers(0, 256, (96, 96, 3), dtype=np.uint8)
+        for _ in range(24):  # enough draws for every operation of a recipe to happen
+            self(noise, rng, 0)
