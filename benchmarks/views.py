@@ -174,8 +174,8 @@ def negative_table(photos: list[bytes], rounds: int) -> None:
     tensors = [torch.from_numpy(v).permute(2, 0, 1).float().div(255).contiguous() for v in views]
 
     def ours() -> None:
-        for i, view in enumerate(views):  # with a generator of its own for each image, as in training
-            patches.apply(view, patches.sample(np.random.default_rng(i), SIZE, SIZE, SIZE))
+        for i, view in enumerate(views):
+            patches.apply(view, patches.sample(rng, SIZE, SIZE, SIZE))
 
     def ours_turned() -> None:
         for view in views:

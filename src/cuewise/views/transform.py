@@ -62,8 +62,8 @@ class ViewsParams:
 class Views:
     """Picklable `(image, rng, index) -> {role: uint8 size×size×3}`.
 
-    Positives are drawn first, in order; negatives from a child generator. So adding, changing or dropping
-    negatives leaves every positive as it was, to the bit.
+    Positives are drawn first, in order, and negatives last, from a generator that belongs to this image alone. So
+    adding, changing or dropping negatives leaves every positive as it was, to the bit.
     """
 
     positives: Sequence[View]
@@ -104,11 +104,8 @@ class Views:
                 source = drawn[view.copy_from]
                 params = replace(params, **{name: getattr(source, name) for name in view.copy})
             drawn[view.role] = params
-        # drawn even when there are no negatives, so that the stream of `rng` does not depend on them
-        child_seed = int(rng.integers(1 << 63))
         if not self.negatives:
             return ViewsParams(drawn, {})
-        child = np.random.default_rng(child_seed)
         sizes = {view.role: view.recipe.size for view in self.positives}
         first = self.positives[0].recipe.size
         cuts: dict[str, patches.PatchParams] = {}
@@ -117,7 +114,7 @@ class Views:
             h, w = (height, width) if negative.source == RAW else (size, size)
             for role in negative.roles:
                 cuts[role] = patches.sample(
-                    child, h, w, size, negative.patch_size, overlap=negative.overlap, augment=negative.augment
+                    rng, h, w, size, negative.patch_size, overlap=negative.overlap, augment=negative.augment
                 )
         return ViewsParams(drawn, cuts)
 
