@@ -24,7 +24,6 @@ def test_demo_in_miniature(
         "batch_size": 32,
     }
     monkeypatch.setattr(room, "COMMON", {**room.COMMON, **small, "model": "cuewise/resnet-tiny?width=8"})
-    monkeypatch.setattr(room, "AUDIT_SIZE", 16)
     result = verb(out=str(tmp_path / "demo"))
     page = Path(result["report"]).read_text(encoding="utf-8")
     assert "plain" in page
