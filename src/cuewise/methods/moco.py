@@ -25,7 +25,7 @@ class Settings(MethodSettings):
     temperature: float = 0.2
     momentum: float | None = None  # None: 0.999, or 0.99 for runs under 20,000 steps
     dim: int = 128
-    groups: int = 8  # batch-norm groups of the key side; a group keeps at least 16 images
+    groups: int = 8  # batch-norm groups of the key side; a group keeps at least 32 images
     # batch statistics of the key side: "separate" passes for keys and negatives, as published; "shared" passes; or
     # "ema", running statistics that follow the query's, so that no batch can be told by its statistics
     statistics: str = "separate"
@@ -109,7 +109,7 @@ class MoCo(Method):
         return k, torch.cat([n.unflatten(0, (b, -1)) for n in ns], dim=1) if ns else None
 
     def key_forward(self, images: Tensor, batch: int) -> Tensor:
-        groups = max(1, min(self.settings.groups, batch // 16)) if self.settings.statistics != "ema" else 1
+        groups = max(1, min(self.settings.groups, batch // 32)) if self.settings.statistics != "ema" else 1
         return unit(forward_in_groups(self.key_network, images, groups, self.generator))
 
     @torch.no_grad()
