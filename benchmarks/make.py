@@ -22,6 +22,7 @@ import cv2
 import numpy as np
 
 from cuewise.make.run import make_set
+from row import row
 
 CASES = {  # images and settings: a few seconds on one worker each
     "gaussian": (600, {}),
@@ -61,6 +62,11 @@ def main(rounds: int) -> None:
             rate(kind, folder, 2)  # files into the cache, kernels compiled
             pairs = np.array([(rate(kind, folder, 1), rate(kind, folder, 2)) for _ in range(rounds)])
             one, two = np.median(pairs, axis=0)
+            row(
+                f"`cuewise make {kind}`, 2 workers",
+                "1 worker",
+                f"{np.median(pairs[:, 1] / pairs[:, 0]):.2f} ×",
+            )
             print(
                 f"| {kind} | {one:.1f} | {two:.1f} | {np.median(pairs[:, 1] / pairs[:, 0]):.2f} |", flush=True
             )

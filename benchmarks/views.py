@@ -174,7 +174,7 @@ def negative_table(photos: list[bytes], rounds: int) -> None:
     tensors = [torch.from_numpy(v).permute(2, 0, 1).float().div(255).contiguous() for v in views]
 
     def ours() -> None:
-        for i, view in enumerate(views):
+        for view in views:
             patches.apply(view, patches.sample(rng, SIZE, SIZE, SIZE))
 
     def ours_turned() -> None:
