@@ -124,6 +124,21 @@ def test_groups_have_statistics_of_their_own_and_keep_the_order() -> None:
     assert not torch.allclose(out, nn.BatchNorm2d(3, affine=False)(x), atol=1e-3)
 
 
+def test_grouped_norms_equal_one_forward_a_part(make) -> None:  # type: ignore[no-untyped-def]
+    """One forward with grouped batch norms gives what separate forwards of the same parts give, statistics included."""
+    from cuewise.encoders.momentum import GroupedBatchNorm2d, momentum_copy
+
+    plain = make("moco").encoder.train()
+    grouped = momentum_copy(plain).train()
+    assert any(isinstance(m, GroupedBatchNorm2d) for m in grouped.modules())
+    x = torch.randn(12, 3, 16, 16)
+    one = forward_in_groups(grouped, x, 3, torch.Generator().manual_seed(1))
+    parts = forward_in_groups(plain, x, 3, torch.Generator().manual_seed(1))
+    torch.testing.assert_close(one, parts, rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(grouped.backbone.bn1.running_mean, plain.backbone.bn1.running_mean)
+    assert grouped.state_dict().keys() == plain.state_dict().keys()
+
+
 def test_chance_loss_is_the_log_of_the_choices(make):  # type: ignore[no-untyped-def]
     assert make("moco", queue=4096).chance_loss == pytest.approx(math.log(4097))
 

@@ -11,9 +11,27 @@ from torch import Tensor, nn
 M = TypeVar("M", bound=nn.Module)
 
 
+class GroupedBatchNorm2d(nn.BatchNorm2d):
+    """Batch norm of a network without gradient: `groups` parts of the batch have statistics of their own."""
+
+    groups = 1
+
+    def forward(self, x: Tensor) -> Tensor:
+        if not self.training or self.groups == 1 or torch.is_grad_enabled():
+            return super().forward(x)
+        out = torch.empty_like(x)
+        for part, place in zip(x.chunk(self.groups), out.chunk(self.groups)):
+            place.copy_(super().forward(part))
+        return out
+
+
 def momentum_copy(module: M) -> M:
-    """A deep copy that takes no gradient."""
-    return copy.deepcopy(module).requires_grad_(False)
+    """A deep copy that takes no gradient; its batch norms can be grouped."""
+    twin = copy.deepcopy(module).requires_grad_(False)
+    for part in twin.modules():
+        if type(part) is nn.BatchNorm2d:
+            part.__class__ = GroupedBatchNorm2d
+    return twin
 
 
 @torch.no_grad()
@@ -39,14 +57,26 @@ def follow_statistics(target: nn.Module, source: nn.Module, m: float) -> None:
 
 @torch.no_grad()
 def forward_in_groups(network: nn.Module, x: Tensor, groups: int, generator: torch.Generator) -> Tensor:
-    """Push x through in `groups` randomly composed parts, each with batch statistics of its own.
+    """Push x through so that `groups` randomly composed parts have batch statistics of their own.
 
     What batch shuffling does across devices, on one: a query's batch cannot be told from its key's statistics.
+    Where all batch norms can be grouped it is one forward of the whole batch, otherwise one forward a part.
     """
     groups = max(1, min(groups, len(x) // 2))
     if groups == 1:
-        return network(x)  # type: ignore[no-any-return]
+        return network(x)
     order = torch.randperm(len(x), generator=generator).to(x.device)
-    parts = x[order].chunk(groups)
-    out = torch.cat([network(part.contiguous(memory_format=torch.channels_last)) for part in parts])
+    shuffled = x[order].contiguous(memory_format=torch.channels_last)
+    norms = [m for m in network.modules() if isinstance(m, nn.modules.batchnorm._BatchNorm)]
+    grouped = [m for m in norms if isinstance(m, GroupedBatchNorm2d)]
+    if grouped and len(grouped) == len(norms):
+        for m in grouped:
+            m.groups = groups
+        try:
+            out = network(shuffled)
+        finally:
+            for m in grouped:
+                m.groups = 1
+    else:
+        out = torch.cat([network(part) for part in shuffled.chunk(groups)])
     return torch.empty_like(out).index_copy_(0, order, out)
