@@ -45,6 +45,7 @@ bench: setup
 	$(BIN)/python benchmarks/run.py
 
 docs: setup
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable ".[bench]"
 	$(BIN)/python docs/pictures.py
 
 clean:
