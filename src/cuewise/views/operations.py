@@ -11,7 +11,9 @@ from numpy.typing import NDArray
 
 from cuewise.errors import UserError
 from cuewise.views import blur_kernel, color_kernel, resize_kernel, rotate_kernel
+from cuewise.views.augmentations import apply_own
 from cuewise.views.params import Jitter, ViewParams
+from cuewise.views.styles import DRAWN, Styles
 
 Pixels = NDArray[np.uint8]  # H×W×3, RGB
 
@@ -30,8 +32,8 @@ _NO_JITTER = Jitter(order="")
 _kept = threading.local()  # scratch memory of this thread: fresh pages cost more than the work done in them
 
 
-def apply(image: Pixels, params: ViewParams, size: int) -> Pixels:
-    """The view of `image` that `params` describes, size×size×3."""
+def apply(image: Pixels, params: ViewParams, size: int, styles: Styles = DRAWN) -> Pixels:
+    """The view of `image` that `params` describes, size×size×3; `styles` tells what a style number is."""
     image = _checked(image)
     crop = params.crop
     if not (
@@ -45,6 +47,10 @@ def apply(image: Pixels, params: ViewParams, size: int) -> Pixels:
     rectangle = (crop.top, crop.left, crop.height, crop.width)
     room = resize_kernel.scratch_bytes(crop.height, crop.width, size, size)
     resize_kernel.resize(image, rectangle, (size, size), (0, 0), params.flip, _scratch(room), out)
+    if params.style:
+        out = styles.after_the_crop(out, params.style)
+    if params.own:
+        out = apply_own(out, params)
     rows = out.reshape(size, 3 * size)
     if params.jitter or params.gray:
         _color(rows, params.jitter or _NO_JITTER, params.gray)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from cuewise.cues.stylize import StyleDraw
 from cuewise.errors import UserError
 
 
@@ -43,7 +44,7 @@ class Jitter:
 
 @dataclass(frozen=True, slots=True)
 class ViewParams:
-    """One view of an image, applied in the order of the fields.
+    """One view of an image, applied in the order of the fields (a style and the user's own after the flip).
 
     The flip commutes to the bit with all that follows it but the rotation, so recipes that publish it last
     (MoCo-v2) give the same pixels.
@@ -56,6 +57,8 @@ class ViewParams:
     blur: float | None = None  # standard deviation in output pixels
     solarize: int | None = None  # values from this threshold on are inverted
     rotation: int = 0  # degrees counter-clockwise: 0, 90, 180 or 270
+    style: StyleDraw | None = None  # which style, and how much of it
+    own: tuple[tuple[str, Any], ...] = ()  # what the user's augmentations drew, by name
 
     def __post_init__(self) -> None:
         if self.rotation not in (0, 90, 180, 270):
@@ -71,6 +74,11 @@ class ViewParams:
     def from_dict(cls, values: Mapping[str, Any]) -> ViewParams:
         """The inverse of `to_dict`."""
         plain = dict(values)
-        jitter = plain.pop("jitter", None)
-        crop = Crop(**plain.pop("crop"))
-        return cls(crop=crop, jitter=None if jitter is None else Jitter(**jitter), **plain)
+        jitter, style = plain.pop("jitter", None), plain.pop("style", None)
+        return cls(
+            crop=Crop(**plain.pop("crop")),
+            jitter=None if jitter is None else Jitter(**jitter),
+            style=None if style is None else StyleDraw(**style),
+            own=tuple((name, value) for name, value in plain.pop("own", ())),
+            **plain,
+        )

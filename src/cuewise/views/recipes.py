@@ -8,7 +8,9 @@ from itertools import permutations
 
 import numpy as np
 
+from cuewise.cues.stylize import StyleDraw
 from cuewise.errors import UserError
+from cuewise.views.augmentations import augmentation
 from cuewise.views.params import Crop, Jitter, ViewParams
 
 Range = tuple[float, float]
@@ -40,6 +42,10 @@ class Recipe:
     solarize_p: float = 0.0
     solarize_threshold: int = 128
     rotation_p: float = 0.0
+    style_p: float = 0.0
+    style_strength: Range = (1.0, 1.0)
+    style_count: int = 64  # styles a view chooses from, see `Styles`
+    own: tuple[str, ...] = ()  # the user's augmentations, by their registered names
 
     def __post_init__(self) -> None:
         for field in fields(self):
@@ -50,6 +56,8 @@ class Recipe:
             low, high = getattr(self, name)
             if not 0 < low <= high:
                 raise UserError(f"recipe {name}=({low}, {high}): give 0 < low <= high")
+        if not 0 <= self.style_strength[0] <= self.style_strength[1] <= 1:
+            raise UserError(f"recipe style_strength={self.style_strength}: give 0 <= low <= high <= 1")
         if self.size < 1:
             raise UserError(f"recipe size={self.size}: must be at least 1 pixel")
         if min(self.jitter) < 0 or self.jitter[3] > 0.5:
@@ -85,7 +93,23 @@ class Recipe:
             blur=blur_low + u[11] * (blur_high - blur_low) if u[10] < self.blur_p else None,
             solarize=self.solarize_threshold if u[12] < self.solarize_p else None,
             rotation=90 * (1 + int(3 * u[14])) if u[13] < self.rotation_p else 0,
+            style=self.draw_style(rng) if self.style_p else None,
+            own=tuple((name, _draw_own(name, rng)) for name in self.own) if self.own else (),
         )
+
+    def draw_style(self, rng: np.random.Generator) -> StyleDraw | None:
+        """A style with probability style_p, from three uniform numbers."""
+        applied, which, how = rng.random(3).tolist()
+        low, high = self.style_strength
+        draw = StyleDraw(int(which * self.style_count), low + how * (high - low))
+        return draw if applied < self.style_p else None
+
+
+def _draw_own(name: str, rng: np.random.Generator) -> object:
+    """From a generator of its own: however much it draws, the rest of the image's draws stay where they were."""
+    draw = augmentation(name).draw
+    seed = int(rng.integers(2**63))
+    return draw(np.random.default_rng(seed)) if draw else None
 
 
 def draw_crop(

@@ -1,0 +1,143 @@
+"""Augmentations by name: what a method can leave out, share between views or add, each as one unit.
+
+A built-in augmentation is some fields of ViewParams and the probabilities of a Recipe that draw them. A user's own brings
+functions instead: `draw(rng)` gives a plain value (None: leave this view alone), `apply(view, value)` changes the view.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cuewise.errors import UserError
+from cuewise.views.params import ViewParams
+
+if TYPE_CHECKING:
+    from cuewise.views.recipes import Recipe
+
+Pixels = NDArray[np.uint8]
+Draw = Callable[[np.random.Generator], Any]
+Apply = Callable[[Pixels, Any], Pixels]
+
+
+@dataclass(frozen=True)
+class Augmentation:
+    """One unit: `fields` of ViewParams and the `probabilities` that switch it on; or the user's `draw` and `apply`."""
+
+    name: str
+    summary: str
+    fields: tuple[str, ...] = ()
+    probabilities: Mapping[str, float] = field(default_factory=dict)
+    draw: Draw | None = None
+    apply: Apply | None = None
+
+    @property
+    def own(self) -> bool:
+        """Whether a user brought it."""
+        return self.draw is not None
+
+    def switched_on(self, recipe: Recipe) -> Recipe:
+        """The recipe with this augmentation, at its published probability where the recipe has none of it."""
+        if self.own:
+            return recipe if self.name in recipe.own else replace(recipe, own=(*recipe.own, self.name))
+        if not self.probabilities or any(getattr(recipe, p) for p in self.probabilities):
+            return recipe
+        return replace(recipe, **self.probabilities)  # type: ignore[arg-type]
+
+    def switched_off(self, recipe: Recipe) -> Recipe:
+        """The recipe without this augmentation."""
+        if self.own:
+            return replace(recipe, own=tuple(n for n in recipe.own if n != self.name))
+        if not self.probabilities:
+            raise UserError(f"views cannot do without {self.name}: every view has one")
+        return replace(recipe, **dict.fromkeys(self.probabilities, 0.0))  # type: ignore[arg-type]
+
+    def drawn(self, params: ViewParams) -> tuple[Any, ...]:
+        """What was drawn for this unit: equal values are equal augmentations."""
+        if self.own:
+            return (dict(params.own).get(self.name),)
+        return tuple(getattr(params, name) for name in self.fields)
+
+    def copied(self, params: ViewParams, source: ViewParams) -> ViewParams:
+        """`params` with this unit, all of it and nothing else, taken from `source`."""
+        if self.own:
+            values = dict(params.own) | {self.name: dict(source.own).get(self.name)}
+            return replace(params, own=tuple(values.items()))
+        return replace(params, **{name: getattr(source, name) for name in self.fields})
+
+
+_AUGMENTATIONS: dict[str, Augmentation] = {
+    a.name: a
+    for a in (
+        Augmentation(
+            "color", "colour jitter and greyscale", ("jitter", "gray"), {"jitter_p": 0.8, "gray_p": 0.2}
+        ),
+        Augmentation("rotation", "turns of 90, 180 or 270 degrees", ("rotation",), {"rotation_p": 0.5}),
+        Augmentation("texture", "the texture of a random style", ("style",), {"style_p": 0.5}),
+        Augmentation("blur", "Gaussian blur", ("blur",), {"blur_p": 0.5}),
+        Augmentation("flip", "mirrored left to right", ("flip",), {"flip_p": 0.5}),
+        Augmentation("solarize", "bright values inverted", ("solarize",), {"solarize_p": 0.2}),
+        Augmentation("crop", "the random-resized crop", ("crop",)),
+    )
+}
+RESERVED = ("v", "z0", "all")  # names of embedding spaces
+
+
+def register_augmentation(name: str, summary: str, *, draw: Draw, apply: Apply) -> Augmentation:
+    """List an augmentation of your own: it can be left out and copied like any other.
+
+    draw   (rng) -> a plain value, or None to leave the view alone; equal values mean equal augmentations
+    apply  (uint8 S×S×3, value) -> the same kind; it is applied to the flipped crop, before the colours
+    """
+    if not name.replace("-", "").replace("_", "").isalnum() or name in RESERVED or name in _AUGMENTATIONS:
+        raise UserError(
+            f"augmentation {name!r}: take letters, digits, - and _, and not one of "
+            f"{', '.join([*RESERVED, *_AUGMENTATIONS])}"
+        )
+    _AUGMENTATIONS[name] = Augmentation(name, summary, draw=draw, apply=apply)
+    return _AUGMENTATIONS[name]
+
+
+def augmentations() -> dict[str, Augmentation]:
+    """All augmentations by name."""
+    return dict(_AUGMENTATIONS)
+
+
+def augmentation(name: str) -> Augmentation:
+    """The augmentation of that name; `package.module:name` imports the module that registers it."""
+    module, _, short = name.rpartition(":")
+    if module and short not in _AUGMENTATIONS:
+        sys.path.insert(0, "")  # a module in the working folder, as with `python -m`
+        try:
+            importlib.import_module(module)
+        except ImportError as error:
+            raise UserError(f"cannot import {module!r} for the augmentation {short!r}: {error}") from error
+        finally:
+            sys.path.remove("")
+    if short not in _AUGMENTATIONS:
+        raise UserError(
+            f"no augmentation {name!r}; there are: {', '.join(_AUGMENTATIONS)}; register your own with "
+            f"cuewise.views.register_augmentation and name it package.module:NAME"
+        )
+    return _AUGMENTATIONS[short]
+
+
+def apply_own(view: Pixels, params: ViewParams) -> Pixels:
+    """The user's augmentations that were drawn for this view, in their order."""
+    for name, value in params.own:
+        operation = _AUGMENTATIONS[name].apply
+        if value is None or operation is None:
+            continue
+        changed = operation(view, value)
+        if changed.dtype != np.uint8 or changed.shape != view.shape:
+            raise UserError(
+                f"augmentation {name!r} gave {changed.dtype} {changed.shape}; it must give uint8 {view.shape}"
+            )
+        view = np.ascontiguousarray(changed)
+    return view
