@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from PIL import Image
 from torch import Tensor, nn
 
 from cuewise.data import Dataset, auto_workers, ordered
@@ -37,14 +38,28 @@ class CenterView:
 
     size: int
     change: Callable[[Pixels], Pixels] | None = None
+    interpolation: str = "bilinear"
 
     def __call__(self, image: Pixels, rng: np.random.Generator, index: int) -> dict[str, Pixels]:
-        view = center(image, self.size)
+        view = evaluation_view(image, self.size, self.interpolation)
         return {"image": view if self.change is None else self.change(view)}
 
     def warm_up(self) -> None:
         """Compile what `center` needs."""
         center(np.zeros((96, 80, 3), np.uint8), self.size)
+
+
+def evaluation_view(image: Pixels, size: int, interpolation: str = "bilinear") -> Pixels:
+    """The central size×size as `center` cuts it, resized with the filter that the weights were trained with."""
+    if interpolation != "bicubic":
+        return center(image, size)
+    height, width = image.shape[:2]
+    short = round(size * 256 / 224) if min(height, width) > size else size
+    h = short if height <= width else int(short * height / width)
+    w = short if width <= height else int(short * width / height)
+    resized = np.asarray(Image.fromarray(image).resize((w, h), Image.Resampling.BICUBIC))
+    top, left = round((h - size) / 2.0), round((w - size) / 2.0)
+    return np.ascontiguousarray(resized[top : top + size, left : left + size])
 
 
 @contextmanager
@@ -76,7 +91,7 @@ def embed_dataset(
     index: list[NDArray[np.int64]] = []
     skipped: list[tuple[str, str]] = []
     network: Any = forward or encoder
-    view = transform or CenterView(encoder.card.size)
+    view = transform or CenterView(encoder.card.size, interpolation=encoder.card.interpolation)
     if workers is None:
         workers = auto_workers() if len(data) > 1000 else 0  # starting processes costs more than a small set
     bar = Progress(len(data), "images", label) if label else None
