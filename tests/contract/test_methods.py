@@ -10,18 +10,20 @@ import pytest
 import torch
 
 from cuewise.methods import Negatives, methods
-from tests.methods.conftest import SMALL, small_batch, small_method
+from tests.methods.conftest import SMALL, roles_of, small_batch, small_method
 
 NAMES = sorted(methods())
 GOLDEN = json.loads((Path(__file__).parent / "golden_losses.json").read_text())
 
 
 def dials(name: str) -> list[Negatives]:
-    kinds = [k for k in methods()[name].negative_kinds if k != "texture"]
+    every = methods()[name].negative_kinds
+    kinds = [k for k in every if k != "texture"]
     return (
         [Negatives()]
         + [Negatives((k,), (0.5,)) for k in kinds]
         + ([Negatives(tuple(kinds), (0.5,) * len(kinds), 2)] if kinds else [])
+        + ([Negatives(every, (0.5, 0.25, 0.75)[: len(every)], 2)] if "texture" in every else [])
     )
 
 
@@ -87,9 +89,9 @@ def test_state_dict_is_all_there_is(name: str, dial: Negatives) -> None:
     assert train(m, 2) == train(other, 2)
 
 
-@pytest.mark.parametrize("name", [n for n in NAMES if methods()[n].negative_kinds])
-def test_alpha_zero_is_exactly_the_baseline(name: str) -> None:
-    off = Negatives(("patch",), (0.0,))
+@pytest.mark.parametrize(("name", "kind"), [(n, k) for n in NAMES for k in methods()[n].negative_kinds])
+def test_alpha_zero_is_exactly_the_baseline(name: str, kind: str) -> None:
+    off = Negatives((kind,), (0.0,))
     assert train(small_method(name, negatives=off)) == train(small_method(name))
 
 
@@ -98,7 +100,7 @@ def pairs(m, step: int):  # type: ignore[no-untyped-def]
     patterns = torch.randn(24, 3, 16, 16, generator=torch.Generator().manual_seed(0))
     g = torch.Generator().manual_seed(step)
     chosen = torch.randperm(24, generator=g)[:8]
-    noisy = {role: patterns[chosen] + 0.7 * torch.randn(8, 3, 16, 16, generator=g) for role in type(m).views}
+    noisy = {role: patterns[chosen] + 0.7 * torch.randn(8, 3, 16, 16, generator=g) for role in roles_of(m)}
     return noisy, chosen % 4
 
 

@@ -16,24 +16,40 @@ SMALL: dict[str, dict[str, Any]] = {
     "moco": {"queue": 50, "dim": 16, "momentum": 0.9},
     "simclr": {"hidden": 32, "dim": 16},
     "byol": {"hidden": 32, "dim": 16},
+    "looc": {"queue": 50, "dim": 16, "momentum": 0.9},
+    "addone": {"queue": 50, "dim": 16, "momentum": 0.9},
+    "moco++": {"queue": 50, "dim": 16, "momentum": 0.9, "heads": 2},
     "supervised": {},
 }
 
+LEFT_OUT: tuple[str, ...] = ("color", "rotation")  # by the methods that take --leave-out
+
 
 def small_method(
-    name: str, *, negatives: Negatives | None = None, norm: str = "batch", seed: int = 0, **settings: Any
+    name: str,
+    *,
+    negatives: Negatives | None = None,
+    norm: str = "batch",
+    seed: int = 0,
+    leave_out: tuple[str, ...] | None = None,
+    **settings: Any,
 ) -> Method:
     torch.manual_seed(seed)
     encoder: Encoder = build("cuewise/resnet-tiny", {"width": 8, "norm": norm}, size=16)
     kind = method(name)
-    return kind(
-        encoder, kind.Settings(**{**SMALL.get(name, {}), **settings}), negatives, seed=seed, classes=4
-    )
+    if leave_out is None:
+        leave_out = LEFT_OUT if kind.leaves_out else ()
+    values = kind.Settings(**{**SMALL.get(name, {}), **settings})
+    return kind(encoder, values, negatives, seed=seed, classes=4, leave_out=leave_out)
+
+
+def roles_of(m: Method) -> list[str]:
+    return [view.role for view in type(m).shown(m.leave_out)]
 
 
 def small_batch(m: Method, batch: int = 8, size: int = 16, seed: int = 0) -> tuple[dict[str, Tensor], Tensor]:
     g = torch.Generator().manual_seed(seed)
-    views = {role: torch.randn(batch, 3, size, size, generator=g) for role in type(m).views}
+    views = {role: torch.randn(batch, 3, size, size, generator=g) for role in roles_of(m)}
     for kind in m.negatives.images:
         for source in type(m).negatives_from:
             views[negative_role(kind, source)] = torch.randn(

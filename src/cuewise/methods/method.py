@@ -6,7 +6,7 @@ import importlib
 import inspect
 import pkgutil
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Protocol, Self
 
@@ -82,6 +82,17 @@ class Step:
     extra: dict[str, Tensor] = field(default_factory=dict)
 
 
+@dataclass(frozen=True)
+class Shown:
+    """A positive view: its role and recipe, which augmentations it adds or drops, which it shares with the first view."""
+
+    role: str
+    recipe: str
+    adds: tuple[str, ...] = ()
+    drops: tuple[str, ...] = ()
+    shares: tuple[str, ...] = ()
+
+
 class Method(nn.Module, ABC):
     """Base of all methods: one file each, found by being in this room.
 
@@ -99,6 +110,7 @@ class Method(nn.Module, ABC):
     optim: ClassVar[Mapping[str, Any]]
     Settings: ClassVar[type[MethodSettings]]
     needs_labels: ClassVar[bool] = False
+    leaves_out: ClassVar[bool] = False  # whether --leave-out has a meaning
 
     def __init__(
         self,
@@ -109,9 +121,11 @@ class Method(nn.Module, ABC):
         comm: Comm | None = None,
         seed: int = 0,
         classes: int = 0,
+        leave_out: tuple[str, ...] = (),
     ) -> None:
         super().__init__()
         self.encoder = encoder
+        self.leave_out = leave_out
         self.settings = settings
         self.negatives = negatives or Negatives()
         self.comm: Comm = comm or Alone()
@@ -121,6 +135,11 @@ class Method(nn.Module, ABC):
     @abstractmethod
     def forward(self, views: dict[str, Tensor], labels: Tensor) -> Step:
         """One batch: views are normalised images by role, B×3×H×W (negatives B×M×3×H×W)."""
+
+    @classmethod
+    def shown(cls, leave_out: Sequence[str] = ()) -> tuple[Shown, ...]:
+        """The positive views, the first of them the one that others may share augmentations with."""
+        return tuple(Shown(role, recipe) for role, recipe in cls.views.items())
 
     def begin_step(self, progress: float) -> None:
         """Before the forwards of an optimiser step; progress runs from 0 to 1 over training."""
