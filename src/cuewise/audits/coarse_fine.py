@@ -1,0 +1,132 @@
+"""Does the model know the kind and miss the breed?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cuewise.audits.answers import Answers, answers, decisions_table
+from cuewise.audits.audit import Finding, Subject, audit
+from cuewise.data import Dataset, open_data
+from cuewise.probes import LinearProbe
+from cuewise.scores import Score, proportion
+
+Ids = NDArray[np.int64]
+BREEDS = "shapes:fine?n={n}&part={part}&size={size}"
+
+
+@audit("coarse_fine", "accuracy on breeds and on the kinds they belong to")
+def coarse_fine(subject: Subject) -> Finding:
+    """coarse: the answer lies in the true class's superclass; fine: it is the true class (S1, section 4.2)."""
+    out = Finding()
+    rows: list[dict[str, Any]] = []
+    for said, kind_of in asked(subject):
+        kinds = np.array([kind_of.get(name, "") for name in said.classes])
+        inside = np.flatnonzero(kinds[said.labels] != "")
+        if not len(inside):
+            continue
+        coarse = kinds[said.response] == kinds[said.labels]
+        found = coarse_fine_scores(said, coarse, inside)
+        out.scores += found
+        title = f"Kind and breed on {said.name}, image by image"
+        table = decisions_table(said, title, kind=kinds[said.labels].tolist(), coarse=coarse.tolist())
+        table["rows"] = [table["rows"][i] for i in inside]
+        table["pairs"] = {found[0].name: "coarse", found[1].name: "correct"}
+        out.tables[f"coarse_fine/{said.name}/decisions"] = table
+        out.tables[f"coarse_fine/{said.name}"] = by_kind(said, kinds, coarse)
+        rows += [{"name": said.name, **_bars(found)}]
+        out.galleries.setdefault("coarse_fine", breed_mistakes(subject, said, coarse, inside))
+    if rows:
+        out.figures["coarse_fine"] = {
+            "title": "Right kind, right breed",
+            "kind": "bars",
+            "xlabel": "",
+            "ylabel": "accuracy",
+            "series": rows,
+            "facet": True,
+        }
+    return out
+
+
+def asked(subject: Subject) -> list[tuple[Answers, Mapping[str, str]]]:
+    """Answers with the superclass of each class: the embedded breeds, or the user's sets with the user's map."""
+    if subject.embedded:
+        return [embedded_breeds(subject)]
+    kinds: Mapping[str, str] | None = getattr(subject, "superclasses", None)
+    return [(said, kinds) for said in answers(subject)] if kinds else []
+
+
+def embedded_breeds(subject: Subject) -> tuple[Answers, Mapping[str, str]]:
+    """A probe fitted on the embedded breeds (kind × texture) and asked about new images of them."""
+    size = subject.encoder.card.size
+    parts = [open_data(BREEDS.format(n=n, part=p, size=size)) for n, p in ((1600, "train"), (800, "test"))]
+    train, test = (subject.features(d, f"breeds, {w}") for d, w in zip(parts, ("train", "test")))
+    probe = LinearProbe(seed=subject.seed).fit(train.features, train.labels)
+    proba = np.asarray(probe.predict_proba(test.features), np.float64)
+    protocol = f"{probe.protocol} fitted on shapes:fine; shapes:fine"
+    said = Answers("shapes:fine", parts[1], test.index, test.labels, proba, parts[1].classes, protocol)
+    return said, breed_kinds(parts[1])
+
+
+def breed_kinds(data: Dataset) -> dict[str, str]:
+    """breed → kind of the embedded set, whose classes are called kind-texture."""
+    return {name: name.partition("-")[0] for name in data.classes}
+
+
+def coarse_fine_scores(said: Answers, coarse: NDArray[np.bool_], inside: Ids) -> list[Score]:
+    """Both accuracies over the images whose class has a superclass."""
+    protocol = f"{said.protocol}, {len(inside)} images whose class has a superclass"
+    return [
+        proportion(f"coarse/{said.name}", int(coarse[inside].sum()), len(inside), protocol),
+        proportion(f"fine/{said.name}", int(said.correct[inside].sum()), len(inside), protocol),
+    ]
+
+
+def by_kind(said: Answers, kinds: NDArray[np.str_], coarse: NDArray[np.bool_]) -> dict[str, Any]:
+    """Coarse and fine accuracy of each kind."""
+    rows: list[list[Any]] = []
+    for kind in sorted({k for k in kinds[said.labels].tolist() if k}):
+        own = kinds[said.labels] == kind
+        breeds = int((kinds == kind).sum())
+        rows.append(
+            [kind, breeds, int(own.sum()), float(coarse[own].mean()), float(said.correct[own].mean())]
+        )
+    return {
+        "title": f"Kind and breed on {said.name}",
+        "columns": ["kind", "breeds", "images", "coarse", "fine"],
+        "rows": rows,
+    }
+
+
+def _bars(found: Sequence[Score]) -> dict[str, Any]:
+    return {
+        "x": ["kind (coarse)", "breed (fine)"],
+        "y": [s.value for s in found],
+        "low": [s.low for s in found],
+        "high": [s.high for s in found],
+    }
+
+
+def breed_mistakes(
+    subject: Subject, said: Answers, coarse: NDArray[np.bool_], inside: Ids, shown: int = 12
+) -> dict[str, Any]:
+    """Images with the right kind and the wrong breed first, then wrong kinds."""
+    wrong = [i for i in inside if not said.correct[i]]
+    near = [i for i in wrong if coarse[i]][: shown // 2]
+    chosen = near + [i for i in wrong if not coarse[i]][: shown - len(near)]
+    items = []
+    for n, i in enumerate(chosen):
+        truth, response = said.classes[said.labels[i]], said.classes[said.response[i]]
+        items.append(
+            {
+                "image": subject.picture(said.data.image(int(said.index[i])), f"breed-{n}"),
+                "of": said.image_name(i),
+                "caption": f"{truth}: said {response}",
+                "badge": "right kind" if coarse[i] else "wrong kind",
+                "alt": f"an image of {truth} that the model took for {response}",
+            }
+        )
+    return {"title": f"Breeds taken for others on {said.name}", "items": items}

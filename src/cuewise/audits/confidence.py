@@ -1,0 +1,131 @@
+"""How sure is the model, and is it right to be?"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cuewise import scores
+from cuewise.audits.answers import Answers, answers, decisions_table
+from cuewise.audits.audit import Finding, Subject, audit
+from cuewise.scores import Z95, Score
+
+BINS = 15
+DRAWS = 200
+SHOWN = 12
+
+Floats = NDArray[np.float64]
+
+
+@audit("confidence", "probability of the true class, entropy and calibration error on each labelled test set")
+def confidence(subject: Subject) -> Finding:
+    """Probability of the true class and entropy (nats) of the images it gets right; calibration error of all."""
+    out = Finding()
+    reliability, spread = [], []
+    for said in answers(subject):
+        top, true = said.proba.max(1), said.proba[np.arange(len(said.labels)), said.labels]
+        nats, right = entropy(said.proba), said.correct
+        own = f"{said.protocol}, images it gets right"
+        out.scores += [
+            scores.mean(f"confidence/{said.name}", true[right], own),
+            scores.mean(f"entropy/{said.name}", nats[right], f"{own}, nats"),
+            calibration_score(said, top, np.random.default_rng(subject.seed)),
+        ]
+        columns: dict[str, Any] = {"probability": true, "confidence": top, "entropy": nats}
+        columns = {key: np.round(values, 6).tolist() for key, values in columns.items()}
+        table = decisions_table(said, f"Confidence on {said.name}, image by image", **columns)
+        table["pairs"] = {f"linear/{said.name}": "correct"}
+        table["common"] = {f"confidence/{said.name}": "probability", f"entropy/{said.name}": "entropy"}
+        out.tables[f"confidence/{said.name}/decisions"] = table
+        reliability.append({"name": said.name, **reliability_series(top, right)})
+        spread.append({"name": said.name, **histogram(true)})
+        if "confidence" not in out.galleries:
+            out.galleries["confidence"] = surest_mistakes(subject, said, top)
+    if reliability:
+        out.figures["confidence/reliability"] = {
+            "title": "Accuracy at each confidence",
+            "kind": "lines",
+            "xlabel": "confidence",
+            "ylabel": "accuracy",
+            "series": reliability,
+            "facet": True,
+            "diagonal": True,
+            "note": "On the dashed line a model is right as often as it says; below it, it is too sure.",
+        }
+        out.figures["confidence/probability"] = {
+            "title": "Probability of the true class",
+            "kind": "histogram",
+            "xlabel": "probability of the true class",
+            "ylabel": "share of images",
+            "series": spread,
+            "facet": True,
+        }
+    return out
+
+
+def entropy(proba: Floats) -> Floats:
+    """−Σ p ln p of each row, in nats; p = 0 adds nothing."""
+    p = np.asarray(proba, np.float64)
+    return np.asarray(-np.where(p > 0, p * np.log(np.where(p > 0, p, 1)), 0).sum(1))
+
+
+def calibration_error(top: Floats, correct: NDArray[np.bool_], bins: int = BINS) -> float:
+    """Σ_b n_b/n · |accuracy_b − mean confidence_b| over equal bins (b/B, (b+1)/B] of the confidence (Guo et al. 2017)."""
+    place = bin_of(top, bins)
+    gap = np.bincount(place, np.asarray(correct, np.float64) - top, bins)
+    return float(np.abs(gap).sum() / len(top)) if len(top) else float("nan")
+
+
+def bin_of(top: Floats, bins: int) -> NDArray[np.int64]:
+    """The bin of each confidence; a bin holds its upper end, the first one holds 0 as well."""
+    return np.clip(np.ceil(np.asarray(top) * bins).astype(np.int64) - 1, 0, bins - 1)
+
+
+def calibration_score(said: Answers, top: Floats, rng: np.random.Generator) -> Score:
+    """The calibration error with a normal interval, its spread by resampling images."""
+    right = said.correct
+    value = calibration_error(top, right)
+    rows = rng.integers(0, len(top), (DRAWS, len(top)))
+    half = Z95 * float(np.std([calibration_error(top[r], right[r]) for r in rows], ddof=1))
+    protocol = f"{said.protocol}, {BINS} equal bins"
+    low, high = max(0.0, value - half), min(1.0, value + half)
+    return Score(f"calibration_error/{said.name}", value, low, high, len(top), protocol)
+
+
+def reliability_series(top: Floats, correct: NDArray[np.bool_]) -> dict[str, Any]:
+    """Mean confidence and accuracy of each bin that holds images, with Wilson's interval."""
+    place = bin_of(top, BINS)
+    series: dict[str, list[float]] = {"x": [], "y": [], "low": [], "high": []}
+    for b in np.unique(place):
+        own = place == b
+        share = scores.proportion("", int(correct[own].sum()), int(own.sum()), "")
+        for key, value in zip(series, (float(top[own].mean()), share.value, share.low, share.high)):
+            series[key].append(value)
+    return series
+
+
+def histogram(values: Floats, bins: int = 20) -> dict[str, list[float]]:
+    """Edges and shares of [0, 1] in equal bins."""
+    counts, edges = np.histogram(values, bins, (0.0, 1.0))
+    return {"x": edges.round(6).tolist(), "y": (counts / max(1, len(values))).tolist()}
+
+
+def surest_mistakes(subject: Subject, said: Answers, top: Floats) -> dict[str, Any]:
+    """The mistakes the model was surest of."""
+    wrong = np.flatnonzero(~said.correct)
+    items = []
+    for n, row in enumerate(wrong[np.argsort(-top[wrong], kind="stable")][:SHOWN]):
+        truth, response = said.classes[said.labels[row]], said.classes[said.response[row]]
+        picture = said.data.image(int(said.index[row]))
+        items.append(
+            {
+                "image": subject.picture(picture, f"mistake-{n}"),
+                "of": said.image_name(row),
+                "caption": f"{truth}: said {response}, {100 * top[row]:.0f} % sure",
+                "badge": "wrong",
+                "alt": f"an image of {truth} that the model took for {response}",
+            }
+        )
+    return {"title": f"Surest mistakes on {said.name}", "items": items}

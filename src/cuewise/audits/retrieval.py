@@ -1,0 +1,161 @@
+"""Which images does the model find alike?"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from numpy.typing import NDArray
+
+from cuewise import scores
+from cuewise.audits.audit import Finding, Subject, audit
+from cuewise.audits.decisions import parse_stimulus
+from cuewise.data import Dataset
+
+K = 5
+QUERIES = 8
+CHUNK = 1024  # queries at a time
+
+Ids = NDArray[np.int64]
+
+
+@audit(
+    "retrieval", "the nearest images: how often they share the class, or the shape or texture in conflicts"
+)
+def retrieval(subject: Subject) -> Finding:
+    """Cosine neighbours on pooled features among the images of the first test set (else the training set)."""
+    out = Finding()
+    name, data = subject.test[0] if subject.test else ("the training set", subject.train)
+    found = subject.features(data, name) if subject.test else subject.train_features
+    near = neighbours(found.features, K)
+    if near.shape[1] == 0:
+        return out
+    protocol = (
+        f"cosine on pooled features, {near.shape[1]} nearest of {len(near)} images of {name}, query left out"
+    )
+    if data.labels is not None:
+        _score(out, "retrieval/class", same(found.labels, near), found.labels, protocol)
+    names = [data.name(int(i)) for i in found.index]
+    words = [data.classes[k] if k >= 0 else "" for k in found.labels]
+    out.galleries["retrieval"] = {
+        "title": f"Nearest images, {name}",
+        "layout": "rows",
+        "items": _rows(subject, data, found.index, near, names, words),
+    }
+    if subject.conflict is not None:
+        _conflicts(out, subject)
+    _figure(out, subject)
+    _table(out, names if data.labels is not None else [], found.labels, near)
+    return out
+
+
+def neighbours(features: NDArray[np.float32], k: int) -> Ids:
+    """N×k rows with the greatest cosine to each row, itself left out, nearest first."""
+    z = F.normalize(torch.from_numpy(np.asarray(features, np.float32)), dim=1)
+    k = min(k, len(z) - 1)
+    parts = []
+    for start in range(0, len(z), CHUNK):
+        likeness = z[start : start + CHUNK] @ z.T
+        here = torch.arange(len(likeness))
+        likeness[here, here + start] = -torch.inf
+        parts.append(likeness.topk(k, dim=1).indices)
+    return torch.cat(parts).numpy()
+
+
+def same(labels: Ids, near: Ids) -> NDArray[np.float64]:
+    """Share of each image's neighbours that have its label."""
+    return np.asarray((labels[near] == labels[:, None]).mean(1), np.float64)
+
+
+def chance(labels: Ids) -> float:
+    """How often another image drawn at random has the label of the query."""
+    counts = np.bincount(labels - labels.min())
+    n = len(labels)
+    return float((counts * (counts - 1)).sum() / (n * (n - 1))) if n > 1 else float("nan")
+
+
+def _score(out: Finding, name: str, shares: NDArray[np.float64], labels: Ids, protocol: str) -> None:
+    out.scores.append(scores.mean(name, shares, f"{protocol}; chance {chance(labels):.3f}"))
+
+
+def _conflicts(out: Finding, subject: Subject) -> None:
+    """Where cues disagree, do neighbours share the query's shape or its texture? This needs no probe and no labels."""
+    assert subject.conflict is not None
+    name, data = subject.conflict
+    found = subject.features(data, name)
+    cues = [parse_stimulus(data.name(int(i))) for i in found.index]
+    rows = np.array([i for i, c in enumerate(cues) if c is not None and c[0] != c[1]], np.int64)
+    if len(rows) < 2:
+        return
+    near = neighbours(found.features[rows], K)
+    protocol = (
+        f"cosine on pooled features, {near.shape[1]} nearest of {len(rows)} images of {name}, query left out"
+    )
+    table: dict[str, Any] = {"image": [data.name(int(found.index[i])) for i in rows]}
+    for place, cue in enumerate(("shape", "texture")):
+        said = [c[place] for c in (cues[i] for i in rows) if c is not None]
+        labels = np.unique(said, return_inverse=True)[1].astype(np.int64)
+        shares = same(labels, near)
+        table[cue] = shares.round(6).tolist()
+        _score(out, f"retrieval/{cue}", shares, labels, protocol)
+    out.tables["retrieval/conflicts/decisions"] = {
+        "title": f"Share of neighbours with the same cue, {name}",
+        "columns": ["image", "same shape", "same texture"],
+        "rows": [list(row) for row in zip(*table.values())],
+        "pairs": {"retrieval/shape": "same shape", "retrieval/texture": "same texture"},
+    }
+
+
+def _rows(
+    subject: Subject, data: Dataset, index: Ids, near: Ids, names: list[str], words: list[str]
+) -> list[dict[str, Any]]:
+    """Query and neighbours, a row each; the same queries for every model."""
+    items = []
+    order = np.argsort(np.asarray(names), kind="stable")  # by name, so that a skipped file moves nothing
+    for row, q in enumerate(order[np.random.default_rng(subject.seed).permutation(len(order))[:QUERIES]]):
+        for place, i in enumerate([q, *near[q]]):
+            alike = words[i] == words[q]
+            badge = "query" if place == 0 else "" if not words[q] else "same" if alike else "other"
+            said = words[i] or names[i]
+            items.append(
+                {
+                    "image": subject.picture(data.image(int(index[i])), f"retrieval-{row}-{place}"),
+                    "of": names[i],
+                    "row": names[q],
+                    "caption": said,
+                    "badge": badge,
+                    "alt": f"query: {said}" if place == 0 else f"neighbour {place} of {names[q]}: {said}",
+                }
+            )
+    return items
+
+
+def _figure(out: Finding, subject: Subject) -> None:
+    if out.scores:
+        out.figures["retrieval"] = {
+            "title": f"What the {K} nearest images share with the query",
+            "kind": "bars",
+            "xlabel": "",
+            "ylabel": "share of neighbours",
+            "series": [
+                {
+                    "name": subject.name,
+                    "x": [s.name.partition("/")[2] for s in out.scores],
+                    "y": [s.value for s in out.scores],
+                    "low": [s.low for s in out.scores],
+                    "high": [s.high for s in out.scores],
+                }
+            ],
+        }
+
+
+def _table(out: Finding, names: list[str], labels: Ids, near: Ids) -> None:
+    if names:
+        out.tables["retrieval/decisions"] = {
+            "title": "Share of neighbours of the same class, image by image",
+            "columns": ["image", "same class"],
+            "rows": [[n, round(float(v), 6)] for n, v in zip(names, same(labels, near))],
+            "pairs": {"retrieval/class": "same class"},
+        }

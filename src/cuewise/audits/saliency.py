@@ -1,0 +1,142 @@
+"""Where in the image does the model look when it answers?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import cv2
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from cuewise import scores
+from cuewise.audits.answers import Answers, answers, decisions_table
+from cuewise.audits.audit import Finding, Subject, audit
+from cuewise.audits.gradcam import grad_cam
+from cuewise.progress import Progress
+from cuewise.views import center
+
+IMAGES = 256  # whose maps are measured
+SHOWN = 12  # of a single model; more are kept so that two models can be compared on images of all four kinds
+KEPT = 48
+BATCH = 16
+SIDE = 192  # pixels of an overlay
+
+Maps = NDArray[np.float32]
+
+
+@audit("saliency", "Grad-CAM: where the model looks, and how far its attention spreads")
+def saliency(subject: Subject) -> Finding:
+    """Area above one half and entropy of the maps for the predicted class, on up to 256 images of the first test set."""
+    said = next(iter(answers(subject)), None)
+    if said is None:
+        return Finding()
+    chosen = np.sort(np.random.default_rng(subject.seed).permutation(len(said.index))[:IMAGES])
+    said = replace(said, index=said.index[chosen], labels=said.labels[chosen], proba=said.proba[chosen])
+    views, maps = saliency_maps(subject, said)
+    area, nats = spread_area(maps), spread_entropy(maps)
+    protocol = f"Grad-CAM of the predicted class; {said.protocol}"
+    out = Finding([
+        scores.mean("saliency_area", area, f"share of pixels at half the greatest value or more; {protocol}"),
+        scores.mean("saliency_entropy", nats, f"nats; {protocol}"),
+    ])  # fmt: skip
+    columns = {"area": np.round(area, 6).tolist(), "spread": np.round(nats, 6).tolist()}
+    table = decisions_table(said, "Saliency, image by image", **columns)
+    table["pairs"] = {"saliency_area": "area", "saliency_entropy": "spread"}
+    table["split"] = ["area", "spread"]
+    out.tables["saliency/decisions"] = table
+    out.figures["saliency"] = {
+        "title": "How far saliency spreads",
+        "kind": "histogram",
+        "xlabel": "share of the image at half the greatest saliency or more",
+        "ylabel": "share of images",
+        "series": [{"name": "area", **_histogram(area)}],
+    }
+    out.galleries["saliency"] = gallery(subject, said, views, maps)
+    return out
+
+
+def saliency_maps(subject: Subject, said: Answers) -> tuple[NDArray[np.uint8], Maps]:
+    """The views the model saw, N×S×S×3, and their maps, N×S×S."""
+    encoder = subject.encoder
+    device = next(encoder.parameters(), torch.zeros(())).device
+    head = features_to_logits(subject)
+    views = np.stack([center(said.data.image(int(i)), encoder.card.size) for i in said.index])
+    target = torch.from_numpy(said.response)
+    parts = []
+    with Progress(len(views), "images", f"{subject.name}: saliency") as bar:
+        for start in range(0, len(views), BATCH):
+            x = encoder.normalise(torch.from_numpy(views[start : start + BATCH]).to(device))
+            c = target[start : start + BATCH].to(device)
+            parts.append(grad_cam(encoder.backbone, x, lambda t: head(encoder(t)), c)[0].cpu().numpy())
+            bar.add(len(x))
+    return views, np.concatenate(parts)
+
+
+def features_to_logits(subject: Subject) -> Callable[[Tensor], Tensor]:
+    """B×D features → B×C logits: the linear probe that the audits put questions to, as a differentiable function."""
+    probe: Any = subject.probe
+    device = next(subject.encoder.parameters(), torch.zeros(())).device
+    mean, factor = (torch.as_tensor(v, device=device) for v in probe.scale_)
+    w = torch.full((len(probe.coef_), probe.classes_), 0.0, device=device)
+    w[-1] = -1e9  # a class that the training set does not hold is never the answer
+    w[:, torch.as_tensor(probe.labels_, device=device)] = probe.coef_.to(device)
+    return lambda f: torch.addmm(w[-1], (f.float() - mean) * factor, w[:-1])
+
+
+def spread_area(maps: Maps) -> NDArray[np.float64]:
+    """Share of pixels at 0.5 or more, of each map in [0, 1]."""
+    return np.asarray((maps >= 0.5).mean((1, 2)), np.float64)
+
+
+def spread_entropy(maps: Maps) -> NDArray[np.float64]:
+    """−Σ p ln p in nats of each map scaled to sum 1; 0 for a map without any saliency."""
+    flat = maps.reshape(len(maps), -1).astype(np.float64)
+    total = flat.sum(1, keepdims=True)
+    p = flat / np.where(total > 0, total, 1)
+    return np.asarray(-np.where(p > 0, p * np.log(np.where(p > 0, p, 1)), 0).sum(1))
+
+
+def coverage(maps: Maps, masks: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """Share of each map's saliency that falls inside its mask; NaN for a map without any."""
+    total = maps.sum((1, 2), dtype=np.float64)
+    inside = (maps * masks).sum((1, 2), dtype=np.float64)
+    return np.asarray(np.divide(inside, total, out=np.full(len(maps), np.nan), where=total > 0))
+
+
+def overlay(view: NDArray[np.uint8], heat: NDArray[np.float32], side: int = SIDE) -> NDArray[np.uint8]:
+    """The grey image under its map: from dark blue where nothing speaks to bright yellow where most does."""
+    small = side < view.shape[0]
+    picture = cv2.resize(view, (side, side), interpolation=cv2.INTER_AREA if small else cv2.INTER_NEAREST)
+    warm = cv2.resize(heat, (side, side), interpolation=cv2.INTER_LINEAR)
+    coloured = cv2.applyColorMap(np.round(255 * warm).astype(np.uint8), cv2.COLORMAP_VIRIDIS)[:, :, ::-1]
+    grey = picture.mean(2, keepdims=True)
+    weight = 0.25 + 0.45 * warm[..., None]
+    return np.clip((1 - weight) * grey + weight * coloured, 0, 255).astype(np.uint8)
+
+
+def _histogram(area: NDArray[np.float64]) -> dict[str, Any]:
+    counts, edges = np.histogram(area, 20, (0.0, 1.0))
+    return {"x": edges.round(6).tolist(), "y": (counts / max(1, len(area))).tolist()}
+
+
+def gallery(subject: Subject, said: Answers, views: NDArray[np.uint8], maps: Maps) -> dict[str, Any]:
+    """Overlays; the same images for every model, because they are chosen by the seed alone."""
+    items = []
+    pick = np.random.default_rng(subject.seed).permutation(len(said.index))[:KEPT]
+    for n, i in enumerate(pick):
+        truth, response = said.classes[said.labels[i]], said.classes[said.response[i]]
+        right = bool(said.correct[i])
+        items.append(
+            {
+                "image": subject.picture(overlay(views[i], maps[i]), f"saliency-{n}"),
+                "of": said.image_name(int(i)),
+                "caption": f"{truth}: said {response}",
+                "badge": "right" if right else "wrong",
+                "alt": f"saliency over an image of {truth}; the model said {response}",
+            }
+        )
+    return {"title": f"Where it looks, {said.name}", "items": items, "shown": SHOWN, "split": True}

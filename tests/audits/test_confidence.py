@@ -1,0 +1,215 @@
+"""Confidence, calibration, retrieval, coarse and fine, texture classes: the numbers by hand, and on real subjects."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from cuewise.audits.answers import Answers, known_labels
+from cuewise.audits.audit import Subject
+from cuewise.audits.coarse_fine import coarse_fine
+from cuewise.audits.confidence import calibration_error, confidence, entropy, reliability_series
+from cuewise.audits.retrieval import chance, neighbours, retrieval, same
+from cuewise.audits.run import prepare
+from cuewise.audits.similarity import PAIRS, pair_views, recipe_of, similarity
+from cuewise.audits.texture_classes import histogram, per_class, texture_classes, texture_copy
+from cuewise.data import open_data
+from cuewise.data.shapes.outlines import SUPERCLASSES
+from cuewise.encoders import load_encoder
+
+MODEL = "cuewise/resnet-tiny?width=8"
+TRAIN = "shapes:aligned?n=160&size=32&rho=1"
+TEST = "shapes:aligned?n=64&size=32&part=test"
+
+
+@pytest.fixture
+def subject(tmp_path: Path) -> Subject:
+    return prepare(
+        MODEL, "m", load_encoder(MODEL, size=32), tmp_path, [TRAIN], [TEST, "shapes:conflict?n=64&size=32"], 0
+    )
+
+
+def loop_error(top: list[float], right: list[bool], bins: int) -> float:
+    """Guo et al. 2017, equation 3, bin by bin."""
+    total = 0.0
+    for b in range(bins):
+        own = [i for i, p in enumerate(top) if b / bins < p <= (b + 1) / bins or (b == 0 and p == 0)]
+        if own:
+            accuracy = sum(right[i] for i in own) / len(own)
+            mean = sum(top[i] for i in own) / len(own)
+            total += len(own) / len(top) * abs(accuracy - mean)
+    return total
+
+
+@pytest.mark.parametrize("bins", [1, 10, 15])
+def test_calibration_error_is_the_papers_loop(bins: int) -> None:
+    rng = np.random.default_rng(bins)
+    top = np.concatenate([rng.random(300), [0.0, 1.0, 0.2, 0.4, 1 / 3]])
+    right = rng.random(len(top)) < top**2
+    assert calibration_error(top, right, bins) == pytest.approx(loop_error(list(top), list(right), bins))
+
+
+def test_calibration_error_of_the_honest_and_the_boastful() -> None:
+    assert calibration_error(np.full(10, 0.7), np.arange(10) < 7) == pytest.approx(0)
+    assert calibration_error(np.ones(10), np.arange(10) < 3) == pytest.approx(0.7)
+
+
+def test_entropy_is_in_nats() -> None:
+    p = np.array([[0.25] * 4, [1, 0, 0, 0], [0.5, 0.5, 0, 0]])
+    assert entropy(p) == pytest.approx([math.log(4), 0, math.log(2)])
+
+
+def test_reliability_holds_the_mean_confidence_and_wilson() -> None:
+    s = reliability_series(np.array([0.95, 0.99, 0.2]), np.array([True, False, True]))
+    assert s["x"] == pytest.approx([0.2, 0.97])
+    assert s["y"] == [1.0, 0.5]
+    assert all(low <= y <= high for low, y, high in zip(s["low"], s["y"], s["high"]))
+
+
+def test_confidence_rests_on_the_images_it_gets_right(subject: Subject) -> None:
+    found = confidence(subject)
+    rows = found.tables[f"confidence/{TEST}/decisions"]["rows"]
+    right = [r for r in rows if r[3]]
+    by_name = {s.name: s for s in found.scores}
+    assert by_name[f"confidence/{TEST}"].n == len(right)
+    assert by_name[f"confidence/{TEST}"].value == pytest.approx(np.mean([r[4] for r in right]), abs=1e-5)
+    assert by_name[f"entropy/{TEST}"].value == pytest.approx(np.mean([r[6] for r in right]), abs=1e-5)
+    assert by_name[f"calibration_error/{TEST}"].n == len(rows) == 64
+    assert len(found.galleries["confidence"]["items"]) > 0
+
+
+def test_neighbours_leave_the_query_out_and_are_a_brute_force() -> None:
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(30, 4)).astype(np.float32)
+    x[7] = 5 * x[3]  # the same direction: still a neighbour of 3, never of itself
+    near = neighbours(x, 5)
+    unit = x / np.linalg.norm(x, axis=1, keepdims=True)
+    for i in range(30):
+        cosine = unit @ unit[i]
+        cosine[i] = -9
+        assert i not in near[i]
+        assert sorted(cosine[near[i]], reverse=True) == pytest.approx(sorted(cosine, reverse=True)[:5])
+    assert near[3, 0] == 7
+    assert neighbours(x[:3], 5).shape == (3, 2)
+    assert neighbours(x[:1], 5).shape == (1, 0)
+
+
+def test_share_of_neighbours_and_chance() -> None:
+    labels = np.array([0, 0, 1])
+    assert same(labels, np.array([[1, 2], [0, 2], [0, 1]])).tolist() == [0.5, 0.5, 0.0]
+    assert chance(labels) == pytest.approx(2 / 6)
+
+
+def test_retrieval_scores_cues_without_a_probe(subject: Subject) -> None:
+    found = retrieval(subject)
+    assert [s.name for s in found.scores] == ["retrieval/class", "retrieval/shape", "retrieval/texture"]
+    items = found.galleries["retrieval"]["items"]
+    assert len(items) == 8 * 6
+    for row in {i["row"] for i in items}:
+        members = [i["of"] for i in items if i["row"] == row]
+        assert members[0] == row
+        assert row not in members[1:]
+        assert len(set(members)) == 6
+    assert "probe" not in subject.__dict__
+
+
+def test_coarse_and_fine_by_a_users_map(subject: Subject) -> None:
+    assert coarse_fine(subject).scores == []  # no map, nothing to say
+    kinds = {name: "first" if i < 8 else "second" for i, name in enumerate(subject.train.classes[:12])}
+    subject.superclasses = kinds  # type: ignore[attr-defined]
+    found = coarse_fine(subject)
+    coarse, fine = found.scores[:2]
+    table = found.tables[f"coarse_fine/{TEST}/decisions"]
+    assert coarse.n == fine.n == len(table["rows"]) == 64 * 12 // 16
+    truth, said, right, kind, same_kind = (list(c) for c in zip(*[r[1:] for r in table["rows"]]))
+    assert [kinds[t] for t in truth] == kind
+    assert same_kind == [kinds.get(s, "") == k for s, k in zip(said, kind)]
+    assert coarse.value == pytest.approx(np.mean(same_kind))
+    assert fine.value == pytest.approx(np.mean(right))
+    assert coarse.value >= fine.value
+
+
+def test_embedded_breeds_have_kinds(tmp_path: Path) -> None:
+    subject = prepare(MODEL, "m", load_encoder(MODEL, size=32), tmp_path, [], [], 0)
+    found = coarse_fine(subject)
+    assert [s.name for s in found.scores] == ["coarse/shapes:fine", "fine/shapes:fine"]
+    rows = found.tables["coarse_fine/shapes:fine"]["rows"]
+    assert [r[0] for r in rows] == sorted(SUPERCLASSES)
+    assert [r[1:3] for r in rows] == [[4, 200]] * 4
+
+
+def test_pairs_are_the_same_for_every_model_and_the_texture_wears_the_query_view(subject: Subject) -> None:
+    image = subject.train.image(0)
+    views = [pair_views(image, recipe_of(32), np.random.default_rng(4)) for _ in range(2)]
+    assert set(views[0]) == {"query", "positive", "patch", "texture"}
+    for role in views[0]:
+        np.testing.assert_array_equal(views[0][role], views[1][role])
+        assert views[0][role].shape == (32, 32, 3)
+    wide = pair_views(np.tile(image, (5, 8, 1)), recipe_of(32), np.random.default_rng(5))
+    assert wide["texture"].shape == (32, 32, 3)
+    grey = [pair_views(image, recipe_of(32), np.random.default_rng(s)) for s in range(40)]
+
+    def is_grey(view: np.ndarray) -> bool:
+        return bool((view.max(2) == view.min(2)).all())
+
+    assert any(is_grey(v["query"]) for v in grey)
+    assert all(is_grey(v["texture"]) for v in grey if is_grey(v["query"]))
+
+
+def test_similarity_names_all_four_pairs_in_evaluation_mode(subject: Subject) -> None:
+    subject.encoder.train()
+    before = {k: v.clone() for k, v in subject.encoder.state_dict().items()}
+    found = similarity(subject)
+    assert [s.name for s in found.scores] == [f"similarity/{p}" for p in PAIRS]
+    assert all("evaluation mode" in s.protocol for s in found.scores)
+    for series in found.figures["similarity"]["series"]:
+        assert len(series["x"]) == 101
+        assert sum(series["y"]) == pytest.approx(1)
+    assert subject.encoder.training
+    assert all((v == before[k]).all() for k, v in subject.encoder.state_dict().items())
+    assert len(found.tables["similarity/decisions"]["rows"]) == 160
+
+
+def test_texture_histogram_has_bins_of_two_and_a_half_points() -> None:
+    h = histogram(np.array([0.0, 0.0249, 0.025, 0.5, 1.0]))
+    assert len(h["y"]) == 40
+    assert (h["y"][0], h["y"][1], h["y"][20], h["y"][39]) == (2, 1, 1, 1)
+
+
+def test_texture_classes_on_copies(subject: Subject) -> None:
+    found = texture_classes(subject)
+    total, enough, none = found.scores
+    rows = found.tables["texture_classes"]["rows"]
+    assert total.n == sum(r[1] for r in rows) == 64
+    assert enough.value == pytest.approx(np.mean([r[2] > 0.5 for r in rows]))
+    assert none.value == pytest.approx(np.mean([r[2] < 0.025 for r in rows]))
+    assert [r[2] for r in rows] == sorted((r[2] for r in rows), reverse=True)
+    assert sum(found.figures["texture_classes"]["series"][0]["y"]) == len(rows)
+
+
+def test_a_texture_copy_has_only_pixels_of_its_image() -> None:
+    image = np.random.default_rng(0).integers(0, 256, (32, 32, 3), dtype=np.uint8)
+    made = texture_copy(image, 32, 0, 5)
+    np.testing.assert_array_equal(made, texture_copy(image, 32, 0, 5))
+    source = {tuple(p) for p in image.reshape(-1, 3)}
+    assert {tuple(p) for p in made.reshape(-1, 3)} <= source
+    assert (made != image).any()
+
+
+def test_per_class_says_the_commonest_answer() -> None:
+    proba = np.eye(3)[[1, 1, 0, 2, 2]]
+    said = Answers("x", open_data(TEST), np.arange(5), np.array([0, 0, 0, 2, 2]), proba, ("a", "b", "c"), "p")
+    assert [[r[0], r[1], r[2], r[5]] for r in per_class(said)] == [["c", 2, 1.0, "c"], ["a", 3, 1 / 3, "b"]]
+
+
+def test_labels_are_matched_by_name() -> None:
+    data = open_data(TEST)
+    assert data.labels is not None
+    known = known_labels(data, [data.classes[3], "unheard of", data.classes[0]])
+    assert known is not None
+    assert set(known[data.labels == 3]) == {0}
+    assert set(known[data.labels == 0]) == {2}
+    assert set(known[(data.labels != 0) & (data.labels != 3)]) == {-1}
