@@ -13,6 +13,7 @@ import yaml
 
 from cuewise.errors import UserError
 from cuewise.methods import Method, Negatives, method, methods
+from cuewise.views import augmentation
 
 
 @dataclass
@@ -42,6 +43,12 @@ class Views:
     gray_p: float | None = None
     jitter: list[float] | None = None  # strengths of brightness, contrast, saturation, hue
     rotation_p: float | None = None
+    style_p: float | None = None  # a random style's texture
+    style_strength: list[float] | None = None  # low and high
+    styles: str | None = None  # a folder of style images; null: styles drawn by formula
+    style_copies: str | None = None  # a folder of copies made beforehand, found by the images' names
+    style_count: int | None = None  # styles to choose from; null: 64, or all copies
+    same: list[str] = field(default_factory=list)  # augmentations that all views of an image share
     scale_blur: bool = True  # the published blur is for 224 pixels: scale it with the size
     overlap: str = "allow"  # of the patches of a negative: allow, distinct, avoid
 
@@ -82,6 +89,8 @@ class Config:
     num_negatives: int = 1
     patch_size: str | None = None
     patch_augment: list[str] = field(default_factory=list)
+    texture_data: list[str] = field(default_factory=list)
+    leave_out: list[str] = field(default_factory=list)
     color_jitter: bool = True
     crops: str = "random"
     views: Views = field(default_factory=Views)
@@ -94,6 +103,11 @@ class Config:
     @property
     def method_class(self) -> type[Method]:
         return method(self.method)
+
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        """Names of the augmentations in --leave-out, which may say where to import them from."""
+        return tuple(augmentation(name).name for name in self.leave_out)
 
     def negatives_dial(self) -> Negatives:
         return Negatives(tuple(self.negatives), tuple(self.alpha), self.num_negatives, self.alpha_mode)
@@ -204,8 +218,11 @@ def _check_dials(config: Config, kind: type[Method]) -> None:
     if any(a < 0 for a in alpha):
         raise UserError(f"--alpha {min(alpha)}: a negative has a weight of 0 (off) or more")
     config.alpha = alpha
+    if config.texture_data and "texture" not in config.negatives:
+        raise UserError("--texture-data holds texture negatives, and there are none: add --negatives texture")
     if config.alpha_mode not in ("in", "out"):
         raise UserError(f"--alpha-mode {config.alpha_mode}: in or out")
+    _check_augmentations(config, kind)
     if config.crops != "random":
         raise UserError(f"--crops {config.crops}: only random is available in this version")
     for name, least in (
@@ -221,6 +238,30 @@ def _check_dials(config: Config, kind: type[Method]) -> None:
         raise UserError(
             f"batch size {config.batch_size} is not a multiple of loop.accumulate {config.loop.accumulate}"
         )
+
+
+def _check_augmentations(config: Config, kind: type[Method]) -> None:
+    """--leave-out and views.same name augmentations that the views have."""
+    if config.leave_out and not kind.leaves_out:
+        raise UserError(f"--leave-out has no meaning for {kind.name}: use --method looc")
+    names, same = config.left_out, [augmentation(name).name for name in config.views.same]
+    if len(set(names)) < len(names):
+        raise UserError(f"--leave-out {','.join(names)} names an augmentation twice")
+    if both := [n for n in names if n in same]:
+        raise UserError(
+            f"--leave-out {both[0]} and views.same={both[0]} exclude each other: all keys would share it, and none is left"
+        )
+    if "color" in names and not config.color_jitter:
+        raise UserError("--leave-out color needs colours that change: take --no-color-jitter away")
+    for name in names:
+        values = [getattr(config.views, p, None) for p in augmentation(name).probabilities]
+        if values and all(v == 0 for v in values):
+            raise UserError(f"--leave-out {name}: views.{next(iter(augmentation(name).probabilities))}=0 leaves no {name}")
+    v = config.views
+    if (v.styles or v.style_copies or v.style_count) and not (v.style_p or "texture" in (*names, *same)):
+        raise UserError("views.styles, style_copies and style_count are for texture randomisation: set views.style_p too")
+    if config.settings.get("mask_equal") and not names:
+        raise UserError(f"{kind.name}.mask_equal has no meaning without --leave-out")
 
 
 def _build(kind: type[Any], values: Mapping[str, Any], where: str) -> Any:

@@ -36,6 +36,8 @@ def pretrain(
     num_negatives: int | None = None,
     patch_size: str | None = None,
     patch_augment: str | None = None,
+    texture_data: list[str] | None = None,
+    leave_out: str | None = None,
     color_jitter: bool | None = None,
     crops: str | None = None,
     val: list[str] | None = None,
@@ -59,12 +61,14 @@ def pretrain(
     epochs: passes over the images [200]
     batch_size: images a step on all devices together; the learning rate follows it [256]
     seed: seed of everything random [0]
-    negatives: push away images without meaning: patch; for byol also regular (repeatable)
+    negatives: push away images without meaning: patch, texture; for byol also regular (repeatable)
     alpha: weight of the negatives, one for all or one a kind; 0 is off [2; byol 0.05]
     alpha_mode: weight inside or outside the exponential: in, out [in]
     num_negatives: negatives of each kind for each image [1]
     patch_size: side of the patches as LOW:HIGH in pixels [16:72, scaled with the size]
     patch_augment: change each patch: hflip,vflip,rot90
+    texture_data: textures of the images, as `cuewise make texture` wrote them; one set for each negative [made on the fly]
+    leave_out: augmentations to keep a space of their own for, e.g. color,rotation,texture (looc, addone)
     color_jitter: jitter colours (--no-color-jitter leaves it out) [on]
     crops: where crops are taken: random [random]
     val: labelled images for a k-NN accuracy after each epoch
@@ -102,6 +106,8 @@ def pretrain(
         "num_negatives": num_negatives,
         "patch_size": patch_size,
         "patch_augment": [a for a in patch_augment.split(",") if a] if patch_augment else None,
+        "texture_data": texture_data,
+        "leave_out": leave_out.split(",") if isinstance(leave_out, str) else leave_out,
         "color_jitter": color_jitter,
         "crops": crops,
     }
@@ -152,22 +158,42 @@ def probe(
     *,
     train: list[str],
     test: list[str] | None = None,
-    k: int = 20,
-    temperature: float = 0.07,
+    preset: str | None = None,
+    k: int | None = None,
+    temperature: float | None = None,
+    shots: list[int] | None = None,
+    trials: int | None = None,
+    labels: list[str] | None = None,
+    class_map: str | None = None,
+    epochs: int | None = None,
+    batch_size: int | None = None,
+    lr: float | None = None,
+    steps: int | None = None,
     size: int | None = None,
     seed: int = 0,
+    cache: bool | None = None,
     device: str = "auto",
 ) -> dict[str, Any]:
-    """Score a frozen encoder on labelled images.
+    """Score an encoder on labelled images: what its features know, or what it learns from there.
 
-    kind: linear or knn
+    kind: linear, knn, fewshot, rotation, finetune or multilabel (see `cuewise list probes`)
     model: a run folder, encoder.safetensors, torchvision/NAME, timm/NAME (add :FILE for weights), package.module:factory
     train: labelled images the probe is fitted on
     test: labelled images it is scored on, each set by itself [a fifth of --train, held out]
-    k: neighbours of knn
-    temperature: of knn's votes
+    preset: a paper's settings: linear ns, moco, looc, frozen_conv; finetune transfer, clean; multilabel oac, voc
+    k: neighbours of knn [20]
+    temperature: of knn's votes [0.07]
+    shots: images of each class for fewshot, one number or several [5]
+    trials: draws of fewshot [10]
+    labels: tables of labels for multilabel, CSV or JSON: one for all sets, or one for --train and one for each --test
+    class_map: JSON or CSV that says which training class a class of a test set is, where the names differ
+    epochs: passes over the images, for finetune [the preset's]
+    batch_size: images a step, for finetune [the preset's]
+    lr: learning rate of finetune [the preset's, chosen on held-out images where there are several]
+    steps: stop fine-tuning after that many steps, the schedule unchanged
     size: side of the input in pixels [the model's own]
-    seed: of the held-out split
+    seed: of everything random
+    cache: keep features on disk and use them again (--no-cache does not) [on]
     device: auto, cpu, cuda, mps
     """
     from cuewise.probes.run import run_probe
@@ -177,11 +203,21 @@ def probe(
         model,
         train=train,
         test=test or [],
-        k=k,
-        temperature=temperature,
         size=size,
         seed=seed,
         device=device,
+        keep=cache is not False,
+        preset=preset,
+        k=k,
+        temperature=temperature,
+        shots=shots,
+        trials=trials,
+        labels=labels,
+        class_map=class_map,
+        epochs=epochs,
+        batch_size=batch_size,
+        lr=lr,
+        steps=steps,
     )
 
 

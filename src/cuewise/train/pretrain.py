@@ -18,6 +18,7 @@ from cuewise.data import Dataset, Loader, auto_workers, open_data
 from cuewise.encoders import load_encoder
 from cuewise.encoders.embed import embed_dataset
 from cuewise.encoders.load import save_encoder
+from cuewise.encoders.spaces import Heads, save_heads
 from cuewise.errors import UserError
 from cuewise.objectives.neighbours import knn_votes
 from cuewise.scores import proportion
@@ -107,7 +108,7 @@ def build(config: Config, out: Path, data: Dataset, fabric: Any) -> Run:
     if config.loop.deterministic and torch.cuda.is_available():
         torch.use_deterministic_algorithms(True, warn_only=True)
         torch.backends.cudnn.benchmark = False
-    views = build_views(config)
+    views = build_views(config, data)
     encoder = load_encoder(config.model, size=config.size)
     encoder.card = type(encoder.card)(**{**encoder.card.as_dict(), **card_of(config)})
     settings = kind.Settings(**config.settings)
@@ -118,6 +119,7 @@ def build(config: Config, out: Path, data: Dataset, fabric: Any) -> Run:
         comm=Everyone(),
         seed=config.seed,
         classes=len(data.classes),
+        leave_out=config.left_out,
     ).to(memory_format=torch.channels_last)
     if config.loop.compile:
         encoder.backbone.compile()
@@ -154,6 +156,7 @@ def card_of(config: Config) -> dict[str, Any]:
         "alpha": list(config.alpha),
         "alpha_mode": config.alpha_mode,
         "patch_size": config.patch_size,
+        "leave_out": list(config.left_out),
         "color_jitter": config.color_jitter,
     }
     return {"size": config.size, "method": config.method, "cues": cues}
@@ -174,6 +177,8 @@ class EpochEnd:
                 step=run.step,
                 epochs=run.config.epochs,
             )
+            if isinstance(heads := getattr(run.method, "heads", None), Heads):
+                save_heads(heads, run.folder, run.step)
             if self.val is not None and measure:
                 out = knn_leave_one_out(run, self.val)
         run.fabric.barrier()

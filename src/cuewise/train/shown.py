@@ -9,34 +9,82 @@ from torch import Tensor
 
 from cuewise.config import Config
 from cuewise.cues.patches import parse_range
-from cuewise.data import Batch
+from cuewise.data import Batch, Dataset
 from cuewise.encoders import Encoder
-from cuewise.errors import UserError
 from cuewise.methods import negative_role
-from cuewise.views import RECIPES, PatchNegative, Recipe, View, Views
+from cuewise.views import (
+    RECIPES,
+    PatchNegative,
+    Recipe,
+    Styles,
+    SynthesisedTextures,
+    TextureNegative,
+    Textures,
+    View,
+    Views,
+    augmentation,
+    made_textures,
+)
 
 
-def build_views(config: Config) -> Views:
+def build_views(config: Config, data: Dataset) -> Views:
     """The method's views with the configured departures, and the image negatives of the dial."""
     kind = config.method_class
-    positives = [View(role, adapt(RECIPES[name], config)) for role, name in kind.views.items()]
-    negatives = []
+    styles = styles_of(config, data)
+    positives = positive_views(config, styles)
+    negatives: list[PatchNegative | TextureNegative] = []
     for name in config.negatives_dial().images:
-        if name != "patch":
-            raise UserError(f"--negatives {name}: not available yet; use --negatives patch")
-        size = parse_range(config.patch_size) if config.patch_size else None
-        for source in kind.negatives_from:
-            negatives.append(
-                PatchNegative(
-                    role=negative_role(name, source),
-                    source=source,
-                    patch_size=size,
-                    overlap=config.views.overlap,  # type: ignore[arg-type]
-                    augment=tuple(config.patch_augment),  # type: ignore[arg-type]
-                    count=config.num_negatives,
-                )
-            )
-    return Views(positives, negatives)
+        roles = {source: negative_role(name, source) for source in kind.negatives_from}
+        if name == "patch":
+            negatives += [patch_negative(config, role, source) for source, role in roles.items()]
+        else:
+            found = textures(config, data)
+            negatives += [
+                TextureNegative(found, role, source, config.num_negatives) for source, role in roles.items()
+            ]
+    equal = config.left_out if config.settings.get("mask_equal") else ()
+    return Views(positives, negatives, styles, equal)
+
+
+def positive_views(config: Config, styles: Styles) -> list[View]:
+    """What the method shows: augmentations added, dropped, shared with the first view (by views.same, with all views)."""
+    views: list[View] = []
+    for shown in config.method_class.shown(config.left_out):
+        recipe = adapt(RECIPES[shown.recipe], config)
+        for name in (*shown.adds, *config.views.same):
+            recipe = augmentation(name).switched_on(recipe)
+        for name in shown.drops:
+            recipe = augmentation(name).switched_off(recipe)
+        if recipe.style_p:
+            recipe = replace(recipe, style_count=len(styles))
+        shared = (*shown.shares, *(config.views.same if views else ()))
+        views.append(View(shown.role, recipe, shared, views[0].role if views else shown.role))
+    return views
+
+
+def styles_of(config: Config, data: Dataset) -> Styles:
+    """Where the styles of texture randomisation come from."""
+    v = config.views
+    return Styles(v.styles, v.style_copies, v.style_count, data.name)
+
+
+def patch_negative(config: Config, role: str, source: str) -> PatchNegative:
+    """Patch negatives of the view `source` as configured."""
+    return PatchNegative(
+        role=role,
+        source=source,
+        patch_size=parse_range(config.patch_size) if config.patch_size else None,
+        overlap=config.views.overlap,  # type: ignore[arg-type]
+        augment=tuple(config.patch_augment),  # type: ignore[arg-type]
+        count=config.num_negatives,
+    )
+
+
+def textures(config: Config, data: Dataset) -> Textures:
+    """Made textures where --texture-data names them, else synthesised while training and kept on disk."""
+    if config.texture_data:
+        return made_textures(data, config.texture_data, config.num_negatives)
+    return SynthesisedTextures(config.seed)
 
 
 def adapt(recipe: Recipe, config: Config) -> Recipe:
@@ -48,6 +96,8 @@ def adapt(recipe: Recipe, config: Config) -> Recipe:
         "gray_p": v.gray_p,
         "jitter": v.jitter,
         "rotation_p": v.rotation_p,
+        "style_p": v.style_p,
+        "style_strength": v.style_strength,
     }
     given = {k: tuple(x) if isinstance(x, list) else x for k, x in changes.items() if x is not None}
     recipe = replace(recipe, size=config.size, **given)  # type: ignore[arg-type]
@@ -67,4 +117,5 @@ def to_device(
         stack = torch.stack([batch.views[role] for role in negative.roles], dim=1)  # B×M×H×W×3
         flat = encoder.normalise(stack.flatten(0, 1).to(device, non_blocking=True))
         out[negative.role] = flat.unflatten(0, stack.shape[:2])
+    out |= {f"equal:{name}": batch.views[f"equal:{name}"].to(device) for name in views.equal}
     return out, batch.label.to(device, non_blocking=True)

@@ -2,23 +2,42 @@
 
 from __future__ import annotations
 
+from cuewise.views.augmentations import (
+    Augmentation,
+    augmentation,
+    augmentations,
+    register_augmentation,
+)
 from cuewise.views.operations import apply, center
 from cuewise.views.params import Crop, Jitter, ViewParams
+from cuewise.views.partners import made_textures
 from cuewise.views.preview import contact_sheet
 from cuewise.views.recipes import RECIPES, Recipe
+from cuewise.views.styles import Styles
+from cuewise.views.textures import MadeTextures, SynthesisedTextures, TextureNegative, Textures
 from cuewise.views.transform import PatchNegative, View, Views, ViewsParams
 
 __all__ = [
     "RECIPES",
+    "Augmentation",
     "Crop",
     "Jitter",
+    "MadeTextures",
     "PatchNegative",
     "Recipe",
+    "Styles",
+    "SynthesisedTextures",
+    "TextureNegative",
+    "Textures",
     "View",
     "ViewParams",
     "Views",
     "ViewsParams",
     "apply",
+    "augmentation",
+    "augmentations",
     "center",
     "contact_sheet",
+    "made_textures",
+    "register_augmentation",
 ]

@@ -10,9 +10,12 @@ from numpy.typing import NDArray
 
 from cuewise.cues import patches
 from cuewise.errors import UserError
+from cuewise.views.augmentations import augmentation
 from cuewise.views.operations import apply
 from cuewise.views.params import ViewParams
 from cuewise.views.recipes import Recipe
+from cuewise.views.styles import DRAWN, Styles
+from cuewise.views.textures import TextureNegative, moved
 
 Pixels = NDArray[np.uint8]
 RAW = "raw"  # as a source of negatives: the image itself, before any view
@@ -24,7 +27,7 @@ class View:
 
     role: str
     recipe: Recipe
-    copy: tuple[str, ...] = ()  # fields of ViewParams, e.g. ("jitter", "gray")
+    copy: tuple[str, ...] = ()  # fields of ViewParams or names of augmentations, e.g. ("color",)
     copy_from: str = "query"
 
 
@@ -50,9 +53,22 @@ class PatchNegative:
         return tuple(f"{self.role}{i + 1}" for i in range(self.count))
 
 
+FIELDS = {f.name for f in fields(ViewParams)}
+
+
+def copied(params: ViewParams, source: ViewParams, names: Sequence[str]) -> ViewParams:
+    """`params` with what `names` (fields or augmentations) say taken from `source`."""
+    for name in names:
+        if name in FIELDS:
+            params = replace(params, **{name: getattr(source, name)})
+        else:
+            params = augmentation(name).copied(params, source)
+    return params
+
+
 @dataclass(frozen=True)
 class ViewsParams:
-    """Everything drawn for one image, by role."""
+    """Everything drawn for one image, by role (for textures nothing is: they copy their source's parameters)."""
 
     positives: dict[str, ViewParams]
     negatives: dict[str, patches.PatchParams]
@@ -67,23 +83,23 @@ class Views:
     """
 
     positives: Sequence[View]
-    negatives: Sequence[PatchNegative] = field(default=())
+    negatives: Sequence[PatchNegative | TextureNegative] = field(default=())
+    styles: Styles = DRAWN
+    equal: Sequence[str] = ()  # augmentations: "equal:NAME" tells which later views drew what the first one did
 
     def __post_init__(self) -> None:
         seen: list[str] = []
-        known = {f.name for f in fields(ViewParams)}
         for view in self.positives:
-            if unknown := set(view.copy) - known:
-                raise UserError(
-                    f"view {view.role!r} copies {sorted(unknown)[0]!r}; there are: {', '.join(sorted(known))}"
-                )
+            for name in set(view.copy) - FIELDS:
+                augmentation(name)  # or an error that lists them
             if view.copy and view.copy_from not in seen:
                 raise UserError(
                     f"view {view.role!r} copies from {view.copy_from!r}, which must come before it"
                 )
             seen.append(view.role)
         for negative in self.negatives:
-            if negative.source not in (*seen, RAW):
+            known_sources = (*seen, RAW) if isinstance(negative, PatchNegative) else seen
+            if negative.source not in known_sources:
                 raise UserError(
                     f"negative {negative.role!r} is cut from {negative.source!r}; there are: {seen}"
                 )
@@ -101,8 +117,7 @@ class Views:
         for view in self.positives:
             params = view.recipe.sample(rng, height, width)
             if view.copy:
-                source = drawn[view.copy_from]
-                params = replace(params, **{name: getattr(source, name) for name in view.copy})
+                params = copied(params, drawn[view.copy_from], view.copy)
             drawn[view.role] = params
         if not self.negatives:
             return ViewsParams(drawn, {})
@@ -110,6 +125,8 @@ class Views:
         first = self.positives[0].recipe.size
         cuts: dict[str, patches.PatchParams] = {}
         for negative in self.negatives:
+            if not isinstance(negative, PatchNegative):
+                continue
             size = sizes.get(negative.source, first)
             h, w = (height, width) if negative.source == RAW else (size, size)
             for role in negative.roles:
@@ -118,27 +135,57 @@ class Views:
                 )
         return ViewsParams(drawn, cuts)
 
-    def render(self, image: Pixels, params: ViewsParams) -> dict[str, Pixels]:
-        """Apply drawn parameters: the same image and parameters give the same views."""
+    def render(self, image: Pixels, params: ViewsParams, index: int = 0) -> dict[str, Pixels]:
+        """Apply drawn parameters: the same image and parameters give the same views.
+
+        index: the image's number in the training set, by which made textures are found.
+        """
         views: dict[str, Pixels] = {}
         negatives: dict[str, Pixels] = self._cuts(image, RAW, params)
         for view in self.positives:
-            views[view.role] = apply(image, params.positives[view.role], view.recipe.size)
+            drawn = params.positives[view.role]
+            source = self.styles.before_the_crop(image, drawn.style, index)
+            views[view.role] = apply(source, drawn, view.recipe.size, self.styles)
             # at once, while the view is still in the processor's cache
             negatives |= self._cuts(views[view.role], view.role, params)
-        return {role: views[role] if role in views else negatives[role] for role in self.roles}
+        negatives |= self._textures(image, params, index)
+        shown = {role: views[role] if role in views else negatives[role] for role in self.roles}
+        return shown | {f"equal:{name}": self._equal(name, params) for name in self.equal}
+
+    def _equal(self, name: str, params: ViewsParams) -> Pixels:
+        """For each view but the first, 1 where it has the first one's augmentation `name`."""
+        first, *others = (augmentation(name).drawn(p) for p in params.positives.values())
+        return np.array([other == first for other in others], np.uint8)
 
     def _cuts(self, pixels: Pixels, source: str, params: ViewsParams) -> dict[str, Pixels]:
-        roles = [role for n in self.negatives if n.source == source for role in n.roles]
-        return {role: patches.apply(pixels, params.negatives[role]) for role in roles}
+        cut = [n for n in self.negatives if isinstance(n, PatchNegative) and n.source == source]
+        return {role: patches.apply(pixels, params.negatives[role]) for n in cut for role in n.roles}
+
+    def _textures(self, image: Pixels, params: ViewsParams, index: int) -> dict[str, Pixels]:
+        out: dict[str, Pixels] = {}
+        sizes = {view.role: view.recipe.size for view in self.positives}
+        loaded: dict[int, Pixels] = {}  # negatives of several views share the textures of the image
+        for negative in self.negatives:
+            if isinstance(negative, TextureNegative):
+                for number, role in enumerate(negative.roles):
+                    if number not in loaded:
+                        loaded[number] = negative.textures.texture(image, index, number)
+                    texture = loaded[number]
+                    view = moved(params.positives[negative.source], image.shape, texture.shape)
+                    out[role] = apply(texture, view, sizes[negative.source])
+        return out
 
     def __call__(self, image: Pixels, rng: np.random.Generator, index: int) -> dict[str, Pixels]:
         height, width = image.shape[:2]
-        return self.render(image, self.sample(rng, height, width))
+        return self.render(image, self.sample(rng, height, width), index)
 
     def warm_up(self) -> None:
         """Run every operation once on an image of noise, so that its kernel is compiled."""
         rng = np.random.default_rng(0)
         noise = rng.integers(0, 256, (96, 96, 3), dtype=np.uint8)
+        plain = replace(self, negatives=[n for n in self.negatives if isinstance(n, PatchNegative)])
         for _ in range(24):  # enough draws for every operation of a recipe to happen
-            self(noise, rng, 0)
+            plain(noise, rng, 0)
+        for negative in self.negatives:
+            if isinstance(negative, TextureNegative):
+                negative.textures.warm_up()

@@ -1,0 +1,161 @@
+"""Texture negatives: a texture of the image, shown with the very parameters of the view it is a negative of."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sys
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Protocol
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from cuewise.compiled import cache_root
+from cuewise.cues.texture import FAST, synthesize
+from cuewise.cues.texture_patches import extract_patches
+from cuewise.data import BrokenImage, Dataset, decode
+from cuewise.errors import UserError
+from cuewise.views.params import Crop, ViewParams
+
+Pixels = NDArray[np.uint8]
+LARGEST = 224  # side of a synthesised texture, unless the image is smaller
+VERSION = 1  # of what the cache holds: raise it when a texture would come out differently
+
+
+class Textures(Protocol):
+    """Where textures come from."""
+
+    def texture(self, image: Pixels, index: int, number: int) -> Pixels:
+        """Texture `number` of the image, which is image `index` of the training set."""
+        ...
+
+    def warm_up(self) -> None:
+        """Compile what is needed, on noise."""
+        ...
+
+
+@dataclass(frozen=True)
+class TextureNegative:
+    """A texture of the image as a negative of the view `source`: nothing is drawn for it, its parameters are copied."""
+
+    textures: Textures
+    role: str = "negative"
+    source: str = "query"
+    count: int = 1  # more than one: roles are numbered, each with a texture of its own
+
+    def __post_init__(self) -> None:
+        if self.count < 1:
+            raise UserError(f"negative {self.role!r}: its count is {self.count} and must be at least 1")
+
+    @property
+    def roles(self) -> tuple[str, ...]:
+        if self.count == 1:
+            return (self.role,)
+        return tuple(f"{self.role}{i + 1}" for i in range(self.count))
+
+
+def moved(params: ViewParams, old: tuple[int, ...], new: tuple[int, ...]) -> ViewParams:
+    """The same view of an image of another size: all as it was, the crop at the same place in proportion."""
+    if old[:2] == new[:2]:
+        return params
+    crop, (y, x) = params.crop, (new[0] / old[0], new[1] / old[1])
+    height = max(1, min(new[0], round(crop.height * y)))
+    width = max(1, min(new[1], round(crop.width * x)))
+    top, left = min(round(crop.top * y), new[0] - height), min(round(crop.left * x), new[1] - width)
+    return replace(params, crop=Crop(top, left, height, width))
+
+
+@dataclass(frozen=True)
+class MadeTextures:
+    """Textures from image sets that mirror the training set, one set for each negative of an image."""
+
+    sets: tuple[Dataset, ...]
+    partners: tuple[NDArray[np.int64], ...]  # for each set: training image → image of the set, −1 without
+
+    def texture(self, image: Pixels, index: int, number: int) -> Pixels:
+        there, partner = self.sets[number], int(self.partners[number][index])
+        if partner < 0:
+            raise UserError(
+                f"--texture-data has no texture of image {index}: it could not be read when they were made; "
+                "run `cuewise make texture` again"
+            )
+        try:
+            return there.image(partner)
+        except BrokenImage as error:
+            raise UserError(
+                f"--texture-data: {error.name} {error.why}; delete it and run `cuewise make texture` again"
+            ) from None
+
+    def warm_up(self) -> None:
+        """Nothing to compile."""
+
+
+@dataclass(frozen=True)
+class SynthesisedTextures:
+    """Textures made when they are first needed (the fast preset) and kept on disk.
+
+    One file for each (image, seed, number), named by a digest of the pixels: the same picture is never synthesised twice,
+    from whatever file, archive or run it comes. Files are written aside and renamed, so a kill leaves no half of one.
+    """
+
+    seed: int = 0
+
+    def texture(self, image: Pixels, index: int, number: int) -> Pixels:
+        digest = hashlib.blake2b(np.ascontiguousarray(image).data, digest_size=20)
+        digest.update(f"{VERSION} {image.shape} {FAST} {self.seed} {number}".encode())
+        name = digest.hexdigest()
+        file = folder() / name[:2] / f"{name}.png"
+        found = stored(file)
+        if found is None:
+            found = fast_texture(image, np.random.default_rng(int.from_bytes(digest.digest(), "little")))
+            store(file, found)
+        return found
+
+    def warm_up(self) -> None:
+        rng = np.random.default_rng(0)
+        fast_texture(rng.integers(0, 256, (16, 16, 3), dtype=np.uint8), rng)
+
+
+def fast_texture(image: Pixels, rng: np.random.Generator) -> Pixels:
+    """A texture of the image's size, 224×224 where it is larger, from its centre patch and a random one."""
+    size = image.shape[:2] if max(image.shape[:2]) <= LARGEST else (LARGEST, LARGEST)
+    examples = extract_patches(image, rng).examples
+    return synthesize(examples, (size[0], size[1]), rng=rng, search=FAST)
+
+
+def folder() -> Path:
+    """Where synthesised textures are kept."""
+    return cache_root() / "textures"
+
+
+def stored(file: Path) -> Pixels | None:
+    """The texture in a file, None where there is none or it cannot be read (then it is made again)."""
+    try:
+        return decode(file.read_bytes(), file.name)
+    except (OSError, BrokenImage):
+        return None
+
+
+_said: set[str] = set()
+
+
+def store(file: Path, texture: Pixels) -> None:
+    """Write aside, then rename; where the cache cannot be written training goes on without it, and says so once."""
+    part = file.with_name(f".{file.name}.{os.getpid()}")
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        _, data = cv2.imencode(".png", np.ascontiguousarray(texture[:, :, ::-1]))
+        part.write_bytes(data.tobytes())
+        part.replace(file)
+    except OSError as error:
+        with suppress(OSError):
+            part.unlink()
+        why = error.strerror or str(error)
+        if why not in _said:
+            _said.add(why)
+            print(f"cuewise: textures cannot be kept in {folder()} ({why}): made again each time; "
+                  "free some space or set CUEWISE_CACHE", file=sys.stderr, flush=True)  # fmt: skip
