@@ -15,6 +15,7 @@ from torch import Tensor
 
 from cuewise.encoders.encoder import Encoder
 from cuewise.encoders.load import SPEC, load_encoder, parse_options
+from cuewise.encoders.spaces import Spaces
 from cuewise.errors import UserError
 
 FORMATS = ("safetensors", "torchvision", "timm", "onnx")
@@ -27,6 +28,11 @@ def export_encoder(run: str, format: str, out: Path, *, overwrite: bool = False)
     if out.exists() and not overwrite:
         raise UserError(f"{out} exists: use --overwrite or another --out")
     encoder = load_encoder(run)
+    if isinstance(encoder.backbone, Spaces) and format != "onnx":
+        raise UserError(
+            f"--format {format} holds a backbone of its library, and --space {encoder.card.cues['space']} is more than "
+            f"that: use --format onnx"
+        )
     out.parent.mkdir(parents=True, exist_ok=True)
     part = out.with_name(out.name + ".part")
     writer = {"safetensors": _safetensors, "torchvision": _torchvision, "timm": _timm, "onnx": _onnx}[format]

@@ -18,6 +18,7 @@ from torch import Tensor, nn
 
 from cuewise.encoders.encoder import Card, Encoder
 from cuewise.encoders.resnet_tiny import ResNetTiny
+from cuewise.encoders.spaces import in_space, read_heads
 from cuewise.encoders.weights import load_into, read_weights
 from cuewise.errors import UserError
 
@@ -29,7 +30,7 @@ FORMS = "a run folder, encoder.safetensors, torchvision/NAME, timm/NAME, cuewise
 
 
 def load_encoder(spec: str | nn.Module, *, size: int | None = None, head: bool = False) -> Encoder:
-    """The encoder that MODEL names, in evaluation mode and float32.
+    """The encoder that MODEL names, in evaluation mode and float32; MODEL#SPACE is one of its embedding spaces.
 
     size  input side for architectures that do not say; weights from disk bring their own
     head  keep the classifier (`encoder.logits`) where the model has one
@@ -37,6 +38,9 @@ def load_encoder(spec: str | nn.Module, *, size: int | None = None, head: bool =
     if isinstance(spec, nn.Module):
         return Encoder(spec, Card(type(spec).__name__, size or 224)).eval()
     path = Path(spec)
+    if "#" in spec and not path.exists():
+        base, _, space = spec.rpartition("#")
+        return _in_space(base, space, size)
     if path.is_dir():
         return _from_file(path / "encoder.safetensors", size)
     if path.suffix in (".safetensors", ".json") and not SPEC.match(spec):
@@ -49,6 +53,18 @@ def load_encoder(spec: str | nn.Module, *, size: int | None = None, head: bool =
     if re.match(r"^[\w.]+:[\w.]+$", spec):
         return Encoder(_call_factory(spec), Card(spec, size or 224)).eval()
     raise UserError(f"no model {spec!r}: give {FORMS}")
+
+
+def _in_space(spec: str, space: str, size: int | None) -> Encoder:
+    encoder, path = load_encoder(spec, size=size), Path(spec)
+    folder = path if path.is_dir() else path.parent
+    heads = read_heads(encoder, folder) if path.exists() else None
+    return in_space(encoder, heads, space, spec)
+
+
+def with_space(spec: str, space: str | None) -> str:
+    """MODEL and --space as one specification."""
+    return spec if space is None else f"{spec}#{space}"
 
 
 def parse_options(text: str | None) -> dict[str, Any]:

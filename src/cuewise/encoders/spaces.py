@@ -1,4 +1,4 @@
-"""Embedding spaces on top of a backbone: heads, each an MLP or a copy of the last stage with an MLP; an Encoder of chosen ones."""
+"""Embedding spaces on top of a backbone: heads (an MLP, or a copy of the last stage and one), an Encoder of chosen spaces."""
 
 from __future__ import annotations
 

@@ -159,7 +159,7 @@ def restore(run: Run, content: dict[str, Any]) -> None:
 
 def show_views(batch: Batch, run: Run) -> None:
     """RUN/views.png: the first images of the first batch as the encoder sees them."""
-    columns = {role: x[:8].numpy() for role, x in batch.views.items()}
+    columns = {role: x[:8].numpy() for role, x in batch.views.items() if x.ndim == 4}
     contact_sheet(columns).save(run.folder / "views.png")
 
 

@@ -32,7 +32,8 @@ def load_method(folder: Path) -> Method:
     state = read_checkpoint(folder / "checkpoints" / "last.ckpt")["method"]
     classes = len(state["classifier.weight"]) if "classifier.weight" in state else 0
     encoder = load_encoder(config.model, size=config.size)
-    method = kind(encoder, kind.Settings(**config.settings), config.negatives_dial(), classes=classes)
+    settings = kind.Settings(**config.settings)
+    method = kind(encoder, settings, config.negatives_dial(), classes=classes, leave_out=config.left_out)
     method.load_state_dict(state)
     return method.eval()
 
