@@ -125,6 +125,7 @@ def embed(
     size: int | None = None,
     workers: str = "auto",
     device: str = "auto",
+    space: str | None = None,
     overwrite: bool = False,
 ) -> dict[str, Any]:
     """Write embeddings of images.
@@ -136,12 +137,14 @@ def embed(
     size: side of the input in pixels [the model's own]
     workers: processes that load images: auto or a number
     device: auto, cpu, cuda, mps
+    space: of a looc run: v, z0, a left-out augmentation, all, or several joined by + [the encoder's features]
     overwrite: replace the file in --out
     """
     from cuewise.probes.embed import write_embeddings
 
     return write_embeddings(
-        model,
+    from cuewise.encoders.load import with_space
+        with_space(model, space),
         list(data),
         Path(out),
         batch_size=batch_size,
@@ -172,6 +175,7 @@ def probe(
     size: int | None = None,
     seed: int = 0,
     cache: bool | None = None,
+    space: str | None = None,
     device: str = "auto",
 ) -> dict[str, Any]:
     """Score an encoder on labelled images: what its features know, or what it learns from there.
@@ -194,13 +198,15 @@ def probe(
     size: side of the input in pixels [the model's own]
     seed: of everything random
     cache: keep features on disk and use them again (--no-cache does not) [on]
+    space: of a looc run: v, z0, a left-out augmentation, all, or several joined by + [the encoder's features]
     device: auto, cpu, cuda, mps
     """
     from cuewise.probes.run import run_probe
 
     return run_probe(
+    from cuewise.encoders.load import with_space
         kind,
-        model,
+        with_space(model, space),
         train=train,
         test=test or [],
         size=size,
@@ -230,6 +236,7 @@ def audit(
     size: int | None = None,
     seed: int = 0,
     device: str = "auto",
+    space: str | None = None,
     overwrite: bool = False,
 ) -> dict[str, Any]:
     """Measure which cues models rely on, and write a report.
@@ -242,15 +249,17 @@ def audit(
     size: side of the input in pixels [the model's own]
     seed: of everything random
     device: auto, cpu, cuda, mps
+    space: of a looc run: v, z0, a left-out augmentation, all, or several joined by + [the encoder's features]
     overwrite: replace the audit in --out
     """
     from cuewise.audits.run import audit_models
     from cuewise.report.folders import claim_folder, report_audits
 
     claim_folder(Path(out), overwrite)
+    from cuewise.encoders.load import with_space
     names = [a for a in only.split(",") if a] if only else []
     found = audit_models(
-        list(model),
+        [with_space(m, space) for m in model],
         Path(out),
         train=train or [],
         test=test or [],
@@ -350,7 +359,9 @@ def make(
     )
 
 
-def export(run: str, *, format: str, out: str, overwrite: bool = False) -> dict[str, Any]:
+def export(
+    run: str, *, format: str, out: str, space: str | None = None, overwrite: bool = False
+) -> dict[str, Any]:
     """Write a trained encoder for another library.
 
     run: a run folder or encoder.safetensors
@@ -359,9 +370,11 @@ def export(run: str, *, format: str, out: str, overwrite: bool = False) -> dict[
     overwrite: replace the file in --out
     """
     from cuewise.encoders.export import export_encoder
+    space: of a looc run: v, z0, a left-out augmentation, all, or several joined by + (onnx)
 
-    return export_encoder(run, format, Path(out), overwrite=overwrite)
+    return export_encoder(with_space(run, space), format, Path(out), overwrite=overwrite)
 
+    from cuewise.encoders.load import with_space
 
 def list_(what: str) -> dict[str, str]:
     """Say what there is.
