@@ -9,8 +9,11 @@ import torch
 import torch.nn.functional as F
 from numpy.typing import NDArray
 
+from cuewise.errors import UserError
 from cuewise.objectives.neighbours import knn_votes
-from cuewise.probes.probe import Features, Labels, Probe, check_training_set
+from cuewise.probes.probe import Features, Labels, Probe, check_features, check_training_set
+
+SIMILARITIES = 1 << 26  # numbers in memory at once: 256 MB
 
 
 class KNNProbe(Probe):
@@ -23,7 +26,9 @@ class KNNProbe(Probe):
     def protocol(self) -> str:
         return f"knn{self.k}_t{self.temperature:g}"
 
-    def fit(self, X: Features, y: Labels) -> Self:
+    def fit(self, X: Features, y: Labels, groups: Labels | None = None) -> Self:
+        if self.k < 1 or self.temperature <= 0:
+            raise UserError(f"knn with k {self.k} and temperature {self.temperature:g}: both must be above 0")
         X, y = check_training_set(X, y)
         self.bank_ = F.normalize(torch.from_numpy(X), dim=1)
         self.labels_ = torch.from_numpy(y)
@@ -31,6 +36,9 @@ class KNNProbe(Probe):
         return self
 
     def predict_proba(self, X: Features) -> NDArray[np.float32]:
-        q = F.normalize(torch.from_numpy(np.asarray(X, np.float32)), dim=1)
-        votes = knn_votes(q, self.bank_, self.labels_, self.classes_, k=self.k, tau=self.temperature)
+        q = F.normalize(torch.from_numpy(check_features(X)), dim=1)
+        chunk = max(1, min(1024, SIMILARITIES // len(self.bank_)))
+        votes = knn_votes(
+            q, self.bank_, self.labels_, self.classes_, k=self.k, tau=self.temperature, chunk=chunk
+        )
         return (votes / votes.sum(1, keepdim=True)).numpy()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from abc import ABC, abstractmethod
 from typing import Any, Self
 
@@ -13,6 +14,7 @@ from cuewise.scores import Score, proportion
 
 Features = NDArray[np.float32]
 Labels = NDArray[np.int64]
+Mask = NDArray[np.bool_]
 
 
 class Probe(ABC):
@@ -24,8 +26,8 @@ class Probe(ABC):
         """Name of the protocol with its settings; it stands on every score."""
 
     @abstractmethod
-    def fit(self, X: Features, y: Labels) -> Self:
-        """Learn from N×D features and N labels."""
+    def fit(self, X: Features, y: Labels, groups: Labels | None = None) -> Self:
+        """Learn from N×D features and N labels; rows of one group never stand on both sides of a split."""
 
     @abstractmethod
     def predict_proba(self, X: Features) -> NDArray[np.float32]:
@@ -34,13 +36,40 @@ class Probe(ABC):
     def predict(self, X: Features) -> Labels:
         return self.predict_proba(X).argmax(1)
 
-    def score(self, X: Features, y: Labels, name: str = "accuracy", k: int = 1) -> Score:
-        """Share of rows whose label is among the k most probable classes."""
-        p = self.predict_proba(X)
-        k = min(k, p.shape[1])
-        top = np.argpartition(-p, k - 1, axis=1)[:, :k] if k > 1 else p.argmax(1)[:, None]
-        hits = int((top == np.asarray(y)[:, None]).any(1).sum())
-        return proportion(name, hits, len(y), self.protocol)
+    def score(
+        self, X: Features, y: Labels, name: str = "accuracy", k: int = 1, right: Mask | None = None
+    ) -> Score:
+        """Share of rows whose label is among the k most probable classes.
+
+        right  classes of the test set × trained classes: which answers count as right for a label (a class map)
+        """
+        hits = top_hits(self.predict_proba(X), y, k, right)
+        return proportion(name, int(hits.sum()), len(hits), self.protocol)
+
+    def get_params(self) -> dict[str, Any]:
+        """What the constructor was given."""
+        return {name: getattr(self, name) for name in inspect.signature(type(self)).parameters}
+
+
+def top_hits(p: NDArray[np.float32], y: Labels, k: int = 1, right: Mask | None = None) -> Mask:
+    """Which rows of N×C probabilities have a right class among their k best."""
+    y, k = np.asarray(y, np.int64), min(k, p.shape[1])
+    top = np.argpartition(-p, k - 1, axis=1)[:, :k] if k > 1 else p.argmax(1)[:, None]  # N×k
+    if right is None:
+        return (top == y[:, None]).any(1)
+    return right[y[:, None], top].any(1)
+
+
+def check_features(X: Any) -> Features:
+    """N×D finite numbers."""
+    X = np.ascontiguousarray(X, np.float32)
+    if X.ndim != 2:
+        raise UserError(f"features of shape {X.shape}: a probe takes one row of numbers for each image")
+    if not np.isfinite(X).all():
+        raise UserError(
+            "the features hold NaN or infinity: the encoder is broken, or its input range is wrong"
+        )
+    return X
 
 
 def check_training_set(X: Any, y: Any) -> tuple[Features, Labels]:
@@ -48,10 +77,26 @@ def check_training_set(X: Any, y: Any) -> tuple[Features, Labels]:
     X, y = np.asarray(X, np.float32), np.asarray(y, np.int64)
     if len(X) != len(y):
         raise UserError(f"{len(X)} rows of features but {len(y)} labels")
-    if not np.isfinite(X).all():
-        raise UserError(
-            "the features hold NaN or infinity: the encoder is broken, or its input range is wrong"
-        )
+    X = check_features(X)
     if len(y) == 0 or y.min() < 0 or len(np.unique(y)) < 2:
         raise UserError("a probe needs labelled images of at least two classes: one folder a class")
     return X, y
+
+
+def held_out(
+    y: Labels, rng: np.random.Generator, share: float = 0.2, groups: Labels | None = None
+) -> tuple[Labels, Labels]:
+    """Rows to fit on and rows to judge by: `share` of each class, at least one row and never its last one.
+
+    With groups whole groups are drawn, whatever their classes. Classes of one row are fitted on; the second part
+    is empty where there are no others.
+    """
+    if groups is not None:
+        units = rng.permutation(np.unique(groups))
+        out = np.isin(groups, units[: min(len(units) - 1, max(1, round(share * len(units))))])
+    else:
+        out = np.zeros(len(y), bool)
+        for label in np.unique(y):
+            rows = rng.permutation(np.flatnonzero(y == label))
+            out[rows[: min(len(rows) - 1, max(1, round(share * len(rows))))]] = True
+    return np.flatnonzero(~out), np.flatnonzero(out)

@@ -1,0 +1,92 @@
+"""Few-shot: a linear layer from n images a class, drawn anew in every trial."""
+
+from __future__ import annotations
+
+import math
+from typing import Self
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from numpy.typing import NDArray
+from torch import Tensor
+
+from cuewise.errors import UserError
+from cuewise.probes.probe import (
+    Features,
+    Labels,
+    Mask,
+    Probe,
+    check_features,
+    check_training_set,
+    top_hits,
+)
+from cuewise.probes.solve import logits
+from cuewise.scores import Z95, Score
+
+
+class FewShotProbe(Probe):
+    """All classes, n images each, 10 trials: Adam with lr 0.03, 250 iterations on the full batch (Xiao et al. 2021)."""
+
+    def __init__(
+        self, shots: int = 5, trials: int = 10, lr: float = 0.03, iterations: int = 250, seed: int = 0
+    ) -> None:
+        self.shots, self.trials, self.lr, self.iterations, self.seed = shots, trials, lr, iterations, seed
+
+    @property
+    def protocol(self) -> str:
+        return f"fewshot{self.shots}_trials{self.trials}_adam_lr{self.lr:g}_{self.iterations}iterations"
+
+    def fit(self, X: Features, y: Labels, groups: Labels | None = None) -> Self:
+        if self.shots < 1 or self.trials < 1:
+            raise UserError(f"{self.shots} shots and {self.trials} trials: both must be 1 or more")
+        X, y = check_training_set(X, y)
+        self.labels_, number, counts = np.unique(y, return_inverse=True, return_counts=True)
+        if counts.min() < self.shots:
+            label = int(self.labels_[counts.argmin()])
+            raise UserError(
+                f"class {label} has {counts.min()} images, fewer than --shots {self.shots}: give fewer shots"
+            )
+        self.classes_ = int(y.max()) + 1
+        self.coefs_ = []  # (D+1)×C each
+        for trial in range(self.trials):
+            rng = np.random.default_rng([self.seed, trial])
+            rows = np.concatenate(
+                [rng.permutation(np.flatnonzero(number == c))[: self.shots] for c in range(len(counts))]
+            )
+            x, t = torch.from_numpy(X[rows]), torch.from_numpy(number[rows].astype(np.int64))
+            self.coefs_.append(self._train(x, t, len(counts), trial))
+        return self
+
+    def predict_proba(self, X: Features) -> NDArray[np.float32]:
+        """The mean over trials."""
+        return np.mean(self._each(X), axis=0, dtype=np.float32)
+
+    def score(
+        self, X: Features, y: Labels, name: str = "accuracy", k: int = 1, right: Mask | None = None
+    ) -> Score:
+        """The mean of the trials' accuracies ± 1.96 · std / √trials; n counts the trials."""
+        found = np.array([top_hits(p, y, k, right).mean() for p in self._each(X)])
+        m = float(found.mean())
+        half = Z95 * float(found.std(ddof=1)) / math.sqrt(len(found)) if len(found) > 1 else math.nan
+        return Score(name, m, m - half, m + half, len(found), self.protocol)
+
+    def _each(self, X: Features) -> list[NDArray[np.float32]]:
+        x, out = torch.from_numpy(check_features(X)), []
+        for coef in self.coefs_:
+            p = np.zeros((len(x), self.classes_), np.float32)
+            p[:, self.labels_] = logits(x, coef).softmax(1).numpy()
+            out.append(p)
+        return out
+
+    def _train(self, x: Tensor, y: Tensor, classes: int, trial: int) -> Tensor:
+        w = torch.zeros(x.shape[1] + 1, classes)
+        w[:-1].normal_(0, 0.01, generator=torch.Generator().manual_seed(self.seed * 1000 + trial))
+        w.requires_grad_(True)
+        solver = torch.optim.Adam([w], lr=self.lr)
+        with torch.inference_mode(False), torch.enable_grad():
+            for _ in range(self.iterations):
+                solver.zero_grad(set_to_none=True)
+                F.cross_entropy(logits(x, w), y).backward()  # type: ignore[no-untyped-call]
+                solver.step()
+        return w.detach()

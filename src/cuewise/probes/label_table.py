@@ -1,0 +1,105 @@
+"""Several labels an image: from a CSV or JSON table, or from the objects of the embedded scenes."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cuewise.data import Dataset
+from cuewise.data.shapes.outlines import SHAPES
+from cuewise.errors import UserError
+
+SEPARATOR = ";"
+FORM = (
+    "a CSV with the columns image,labels (labels separated by ;) and perhaps difficult, or a JSON object "
+    '{"image name": ["label", …]}'
+)
+
+
+class LabelTable(NamedTuple):
+    """Names of the labels, and for each image those it has and those that are too difficult to count."""
+
+    classes: tuple[str, ...]
+    present: dict[str, tuple[str, ...]]
+    difficult: dict[str, tuple[str, ...]]
+
+
+def read_table(file: Path) -> LabelTable:
+    """The table in a .csv or .json file."""
+    try:
+        text = file.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UserError(f"cannot read the labels {file} ({error}); give {FORM}") from None
+    rows = _from_json(text, file) if file.suffix == ".json" else _from_csv(text, file)
+    present: dict[str, tuple[str, ...]] = {}
+    difficult: dict[str, tuple[str, ...]] = {}
+    for image, labels, hard in rows:
+        if image in present:
+            raise UserError(f"{file} has two rows for {image!r}: put all its labels into one")
+        present[image], difficult[image] = labels, hard
+    if not present:
+        raise UserError(f"{file} names no image; give {FORM}")
+    classes = sorted({label for labels in (*present.values(), *difficult.values()) for label in labels})
+    return LabelTable(tuple(classes), present, difficult)
+
+
+def _from_csv(text: str, file: Path) -> list[tuple[str, tuple[str, ...], tuple[str, ...]]]:
+    reader = csv.DictReader(text.splitlines())
+    if not {"image", "labels"} <= set(reader.fieldnames or []):
+        raise UserError(f"{file} has the columns {reader.fieldnames}; give {FORM}")
+    return [
+        (row["image"] or "", _split(row["labels"]), _split(row.get("difficult")))
+        for row in reader
+        if row["image"]
+    ]
+
+
+def _split(text: str | None) -> tuple[str, ...]:
+    return tuple(part.strip() for part in (text or "").split(SEPARATOR) if part.strip())
+
+
+def _from_json(text: str, file: Path) -> list[tuple[str, tuple[str, ...], tuple[str, ...]]]:
+    try:
+        content = json.loads(text)
+    except ValueError as error:
+        raise UserError(f"{file} is not JSON ({error}); give {FORM}") from None
+    if not isinstance(content, dict) or not all(isinstance(v, list) for v in content.values()):
+        raise UserError(f"{file}: give {FORM}")
+    return [(str(image), tuple(map(str, labels)), ()) for image, labels in content.items()]
+
+
+def targets(
+    data: Dataset, index: NDArray[np.int64], table: LabelTable, classes: tuple[str, ...], where: str
+) -> NDArray[np.int8]:
+    """N×C for the images at `index`: 1 present, 0 absent, −1 difficult. Every image must be in the table."""
+    number = {name: c for c, name in enumerate(classes)}
+    out = np.zeros((len(index), len(classes)), np.int8)
+    missing = []
+    for row, i in enumerate(index.tolist()):
+        name = data.name(i)
+        if name not in table.present:
+            missing.append(name)
+            continue
+        for labels, value in ((table.difficult[name], -1), (table.present[name], 1)):
+            out[row, [number[label] for label in labels if label in number]] = value
+    if missing:
+        raise UserError(
+            f"{len(missing)} of {len(index)} images of {where} are not in its table of labels (the first: "
+            f"{missing[0]!r}): add a row for each, an empty one where it has no label"
+        )
+    return out
+
+
+def scene_table(data: Dataset) -> LabelTable | None:
+    """The shapes in each image of shapes:scenes; None for other sets."""
+    present = data.columns.get("present")
+    if present is None or present.ndim != 2:
+        return None
+    names = tuple(SHAPES[: present.shape[1]])
+    found = {data.name(i): tuple(np.array(names)[present[i]].tolist()) for i in range(len(data))}
+    return LabelTable(names, found, dict.fromkeys(found, ()))

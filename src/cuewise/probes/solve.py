@@ -1,0 +1,84 @@
+"""Convex problems on features: standardise, solve by L-BFGS, choose the regularisation on rows held out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from cuewise.probes.probe import Features
+
+Loss = Callable[[Tensor, Tensor], Tensor]  # logits and targets → mean loss
+SWEEP = (1e-4, 1e-3, 1e-2, 1e-1, 1.0)
+
+
+class Scale(NamedTuple):
+    """x ↦ (x − mean) · factor; the factor of a feature that never changes is 0, so it can do no harm elsewhere."""
+
+    mean: NDArray[np.float32]
+    factor: NDArray[np.float32]
+
+    def __call__(self, X: Features) -> Tensor:
+        return torch.from_numpy((np.asarray(X, np.float32) - self.mean) * self.factor)
+
+
+def standardiser(X: Features) -> Scale:
+    """Mean 0 and deviation 1 for every feature that varies."""
+    mean, std = X.mean(0, dtype=np.float64), X.std(0, dtype=np.float64)
+    dead = std <= 1e-6 * np.abs(mean) + 1e-12
+    factor = np.where(dead, 0.0, 1.0 / np.where(dead, 1.0, std))
+    return Scale(mean.astype(np.float32), factor.astype(np.float32))
+
+
+def logits(x: Tensor, w: Tensor) -> Tensor:
+    """x N×D, w (D+1)×C with the bias in its last row."""
+    return torch.addmm(w[-1], x, w[:-1])
+
+
+def solve(x: Tensor, y: Tensor, loss: Loss, l2: float, start: Tensor, iterations: int) -> Tensor:
+    """argmin_w loss(x w, y) + l2/2 · ‖w‖², the bias left free, from `start` by L-BFGS with a strong Wolfe search."""
+    w = start.clone().requires_grad_(True)
+    solver = torch.optim.LBFGS(
+        [w], max_iter=iterations, tolerance_grad=1e-5, history_size=10, line_search_fn="strong_wolfe"
+    )
+
+    def closure() -> Tensor:
+        solver.zero_grad()
+        value = loss(logits(x, w), y) + l2 / 2 * w[:-1].square().sum()
+        value.backward()
+        return value
+
+    with torch.inference_mode(False), torch.enable_grad():
+        solver.step(closure)  # type: ignore[arg-type]
+    return w.detach()
+
+
+def sweep(
+    x: Tensor,
+    y: Tensor,
+    loss: Loss,
+    values: Sequence[float],
+    split: tuple[NDArray[np.int64], NDArray[np.int64]],
+    start: Tensor,
+    iterations: int,
+) -> tuple[float, Tensor]:
+    """The l2 with the least loss on the held-out rows, and its solution on the rest.
+
+    From stiff to loose, each from the solution before it. With nothing to hold out it is the middle value.
+    """
+    rest, held = (torch.from_numpy(part) for part in split)
+    ordered = sorted(values, reverse=True)
+    if len(ordered) == 1 or len(held) == 0:
+        return ordered[len(ordered) // 2], start
+    best, least, chosen, w = ordered[0], float("inf"), start, start
+    x_rest, y_rest, x_held, y_held = x[rest], y[rest], x[held], y[held]
+    for l2 in ordered:
+        w = solve(x_rest, y_rest, loss, l2, w, iterations)
+        value = float(loss(logits(x_held, w), y_held))
+        if value < least:
+            best, least, chosen = l2, value, w
+    return best, chosen

@@ -1,0 +1,141 @@
+"""One call of `cuewise probe`: the encoder, the data and the options that a kind of probe takes."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from cuewise.data import Dataset, open_data
+from cuewise.encoders import Encoder
+from cuewise.encoders.cached import cached_features
+from cuewise.encoders.embed import Embedded
+from cuewise.errors import UserError
+from cuewise.probes.class_map import ClassMap, Match, match, read_class_map
+from cuewise.probes.probe import Features, Probe, held_out
+from cuewise.scores import Score
+
+HELD_OUT = "held-out"
+
+
+@dataclass
+class Task:
+    """What a kind of probe is asked to do; features are extracted once for all that need them."""
+
+    encoder: Encoder
+    train: list[str]
+    test: list[str]
+    seed: int = 0
+    keep: bool = True  # features in the cache
+    options: dict[str, Any] = field(default_factory=dict)  # those that the kind takes
+    tests: list[dict[str, Any]] = field(default_factory=list)  # how each test set was judged, for the result
+    skipped: list[dict[str, str]] = field(default_factory=list)
+
+    @cached_property
+    def fitted(self) -> Dataset:
+        """The training set, labelled."""
+        return labelled(self.train)
+
+    @cached_property
+    def test_sets(self) -> list[tuple[str, Dataset]]:
+        return [(name, labelled([name])) for name in self.test]
+
+    @cached_property
+    def class_map(self) -> ClassMap | None:
+        file = self.options.get("class_map")
+        if not file:
+            return None
+        sets = [data.classes for _, data in self.test_sets] or [self.fitted.classes]
+        return read_class_map(Path(file), sets, self.fitted.classes)
+
+    def features(self, data: Dataset, what: str, **how: Any) -> Embedded:
+        """Features of every readable image, from the cache where they are there."""
+        return self.note(
+            cached_features(self.encoder, data, label=f"embedding {what}", keep=self.keep, **how), data
+        )
+
+    def note(self, found: Embedded, data: Dataset) -> Embedded:
+        """Keep what was skipped for the result."""
+        files = data.fingerprint()["skipped"] + [{"path": p, "why": w} for p, w in found.skipped]
+        self.skipped += [f for f in files if f not in self.skipped]
+        return found
+
+    def halves(self, labels: Any) -> tuple[Any, Any]:
+        """Rows to fit on and rows held out for the score, where there is no test set."""
+        rest, held = held_out(labels, np.random.default_rng([self.seed, 1]))
+        if not len(held):
+            raise UserError("one image a class leaves nothing to test on: give --test DATA")
+        return rest, held
+
+    def judged(self, name: str, found: Embedded, classes: tuple[str, ...], train: tuple[str, ...]) -> Match:
+        """Which images of a test set count; noted for the result."""
+        got = match(found.labels, classes, train, self.class_map)
+        self.tests.append(
+            {
+                "name": name,
+                "images": len(got.rows),
+                "left_out_images": len(found.labels) - len(got.rows),
+                "classes": list(got.shared),
+                "left_out_classes": list(got.dropped),
+            }
+        )
+        return got
+
+    def protocol(self, probe: Probe, images: int, classes: int, view: str = "center") -> str:
+        """The probe's settings, the view it saw, and what it was fitted on."""
+        return f"{probe.protocol}/{view}{self.encoder.card.size}/{images}images_{classes}classes"
+
+
+def classify(task: Task, probe: Probe, **how: Any) -> list[Score]:
+    """Fit on the features of the training set, score on each test set (or on a fifth that was held out)."""
+    found = task.features(task.fitted, "train", **how)
+    classes = task.fitted.classes
+    if task.test:
+        probe.fit(found.features, found.labels)
+        protocol = task.protocol(probe, len(found.labels), len(np.unique(found.labels)), _view(how))
+        sets: Iterator[tuple[str, Embedded, tuple[str, ...]]] = (
+            (name, task.features(data, name, **how), data.classes) for name, data in task.test_sets
+        )
+    else:
+        rest, held = task.halves(found.labels)
+        probe.fit(found.features[rest], found.labels[rest])
+        protocol = task.protocol(probe, len(rest), len(np.unique(found.labels)), _view(how))
+        sets = iter([(HELD_OUT, rows_of(found, held), classes)])
+    scores: list[Score] = []
+    for name, images, test_classes in sets:
+        got = task.judged(name, images, test_classes, classes)
+        X = images.features[got.rows]
+
+        def score(what: str, k: int, X: Features = X, got: Match = got) -> Score:
+            return probe.score(X, got.labels, what, k, got.right)
+
+        scores += accuracies(score, name, len(classes), f"{protocol}{got}")
+    return scores
+
+
+def accuracies(score: Callable[[str, int], Score], where: str, classes: int, protocol: str) -> list[Score]:
+    """top-1, and top-5 where there are more than five classes."""
+    tops = (1, 5) if classes > 5 else (1,)
+    return [dataclasses.replace(score(f"top{k}/{where}", k), protocol=protocol) for k in tops]
+
+
+def rows_of(found: Embedded, rows: Any) -> Embedded:
+    """Some rows of a set."""
+    return Embedded(found.features[rows], found.index[rows], found.labels[rows])
+
+
+def _view(how: dict[str, Any]) -> str:
+    return "convmap_center" if how else "center"
+
+
+def labelled(specs: list[str]) -> Dataset:
+    """A data set with labels, or an error that says how to give them."""
+    data = open_data(specs)
+    if data.labels is None:
+        raise UserError(f"{', '.join(specs)} has no labels: put the images into one folder a class")
+    return data
