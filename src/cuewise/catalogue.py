@@ -62,9 +62,9 @@ def _makers() -> dict[str, str]:
 
 
 def _probes() -> dict[str, str]:
-    from cuewise.probes.run import KINDS
+    from cuewise.probes.kinds import KINDS
 
-    return {name: (text or "").splitlines()[0] for name, text in KINDS.items()}
+    return {name: kind.summary for name, kind in KINDS.items()}
 
 
 def _recipes() -> dict[str, str]:
