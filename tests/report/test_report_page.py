@@ -20,11 +20,16 @@ from cuewise.report.reading import read_audits
 from cuewise.report.score_cards import STANDARD, references
 
 
-def test_writes_three_files_with_the_same_numbers(two: dict[str, Any]) -> None:
+def test_writes_four_files_with_the_same_numbers(two: dict[str, Any]) -> None:
     path = write_report(**two)
     page, note = path.read_text(encoding="utf-8"), (path.parent / "report.md").read_text(encoding="utf-8")
     bias = two["documents"][1]["scores"][0]["value"]
-    assert sorted(p.name for p in path.parent.iterdir()) == ["report.html", "report.md", "scores.csv"]
+    assert sorted(p.name for p in path.parent.iterdir()) == [
+        "figures.csv",
+        "report.html",
+        "report.md",
+        "scores.csv",
+    ]
     for said in (page.replace("\u00a0", " "), note):
         assert f"{100 * bias:.1f} %" in said
         assert "shape bias rose from" in said

@@ -2,5 +2,6 @@
 
 from cuewise.report.card import write_card
 from cuewise.report.page import write_report
+from cuewise.report.sweep import sweep_figures
 
-__all__ = ["write_card", "write_report"]
+__all__ = ["sweep_figures", "write_card", "write_report"]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cuewise.report.paired import Paired, paired_scores
+from cuewise.report.paired import Paired, common_scores, paired_scores
 from cuewise.report.reading import Audit, merged_names
 from cuewise.scores import Score
 
@@ -45,6 +45,12 @@ def differences(audits: Sequence[Audit], rng: np.random.Generator) -> list[Diffe
 def _pair(base: Audit, other: Audit, rng: np.random.Generator) -> list[Difference]:
     out: list[Difference] = []
     paired = paired_scores(base.tables, other.tables, rng)
+    common = {
+        name: found
+        for table in base.tables
+        if table in other.tables
+        for name, found in common_scores(base.tables[table], other.tables[table]).items()
+    }
     for name in merged_names([{s.name: s for s in a.scores} for a in (base, other)]):
         a, b = base.score(name), other.score(name)
         if a is None or b is None or not (math.isfinite(a.value) and math.isfinite(b.value)):
@@ -53,6 +59,11 @@ def _pair(base: Audit, other: Audit, rng: np.random.Generator) -> list[Differenc
             out.append(
                 Difference(name, base.name, other.name, math.nan, math.nan, math.nan, "protocols differ")
             )
+        elif (
+            name in common
+        ):  # each score rests on its own model's right answers; only the shared ones compare
+            d = common[name]
+            out.append(Difference(name, base.name, other.name, d.other - d.base, d.low, d.high, d.how))
         elif name in paired and _agrees(paired[name], a, b):
             d = paired[name]
             out.append(Difference(name, base.name, other.name, b.value - a.value, d.low, d.high, d.how, d.p))

@@ -36,7 +36,7 @@ def curve_figures(
     out = []
     for key in sorted(keys, key=_order):
         series = [s for s in (_curve(run, rows, key, places) for run, rows in curves.items()) if s["y"]]
-        out.append({"title": spoken(_short(key)), "kind": "lines", "xlabel": "step", "ylabel": "",
+        out.append({"topic": "", "title": spoken(_short(key)), "kind": "lines", "xlabel": "step", "ylabel": "",
                     "series": series, "note": _MEANING.get(key, ""), "aside": key in _LAST})  # fmt: skip
     return out
 

@@ -10,50 +10,76 @@ from cuewise.report.markup import Html, clean, el, join, plain
 from cuewise.report.numbers import digits, number, spoken
 from cuewise.report.reading import Audit, mapping, merged_names, sequence
 
-KINDS = ("bars", "lines", "histogram", "scatter")
+KINDS = ("bars", "lines", "histogram", "scatter", "grid")
 MOST_POINTS = 2000  # of one series; more cannot be told apart on a screen
 MOST_ROWS = 400  # of the table behind a figure
 
 Figure = dict[str, Any]
+Member = tuple[Audit, Mapping[str, Any]]  # a model and its figure of one name
 
 
 def gather_figures(audits: Sequence[Audit]) -> list[Figure]:
     """The audits' figures, those of one name (and kind) drawn together."""
     out: list[Figure] = []
     for name in merged_names([a.figures for a in audits]):
-        groups: dict[str, list[tuple[Audit, Mapping[str, Any]]]] = {}
+        groups: dict[str, list[Member]] = {}
         for audit in audits:
             if name in audit.figures:
                 figure = audit.figures[name]
                 groups.setdefault(clean(figure.get("kind") or "unknown"), []).append((audit, figure))
-        out += [_merge(name, kind, members) for kind, members in groups.items()]
+        for kind, members in groups.items():
+            out += _together(name, kind, members)
     return out
 
 
-def _merge(name: str, kind: str, members: list[tuple[Audit, Mapping[str, Any]]]) -> Figure:
+def _together(name: str, kind: str, members: list[Member]) -> list[Figure]:
+    """One figure for all models; one a model for grids, which cannot lie on each other; one a series for facets."""
+    if kind == "grid" and len(members) > 1:
+        merged = [(m[0].name, _merge(name, kind, [m])) for m in members]
+        return [{**figure, "title": f"{figure['title']}: {model}"} for model, figure in merged]
+    figure = _merge(name, kind, members)
+    labels = list(dict.fromkeys(s["label"] for s in figure["series"]))
+    if not members[0][1].get("facet") or len(members) < 2 or len(labels) < 2:
+        return [figure]
+    return [
+        {
+            **figure,
+            "title": f"{figure['title']}: {label}",
+            "series": [{**s, "label": ""} for s in figure["series"] if s["label"] == label],
+        }
+        for label in labels
+    ]
+
+
+def _merge(name: str, kind: str, members: list[Member]) -> Figure:
     first = members[0][1]
     series: list[dict[str, Any]] = []
     for audit, figure in members:
         drawn = [mapping(s) for s in sequence(figure.get("series"))]
         for position, one in enumerate(drawn):
-            label = clean(one.get("name") or "") if len(drawn) > 1 or not audit.name else ""
+            label = clean(one.get("name") or "") if len(drawn) > 1 or not audit.name or kind == "grid" else ""
             series.append(
                 read_series(one, kind, model=audit.name, place=audit.place, label=label, position=position)
             )
     return {
+        "topic": clean(name).partition("/")[0],
         "title": clean(first.get("title") or spoken(name)),
         "kind": kind,
         "xlabel": clean(first.get("xlabel") or ""),
         "ylabel": clean(first.get("ylabel") or ""),
         "series": [s for s in series if s["y"]],
         "note": clean(first.get("note") or ""),
+        "diagonal": first.get("diagonal") is True,
     }
 
 
 def read_series(
     one: Mapping[str, Any], kind: str, *, model: str, place: int, label: str = "", position: int = 0
 ) -> dict[str, Any]:
-    """One series with equal lengths: x as numbers or words, y/low/high as numbers or None; bins as edges in `x`, `x2`."""
+    """One series with equal lengths: x as numbers or words, y/low/high as numbers or None; bins as edges in `x`, `x2`.
+
+    `text` names the points of a scatter.
+    """
     y = [_number(v) for v in sequence(one.get("y"))]
     x = [v if isinstance(v, str) else _number(v) for v in map(plain, sequence(one.get("x")))] or list(
         range(len(y))
@@ -67,6 +93,9 @@ def read_series(
     out["x"], out["y"] = [x[i] for i in keep], [y[i] for i in keep]
     if "x2" in out:
         out["x2"] = [out["x2"][i] for i in keep]
+    words = [clean(v) for v in sequence(one.get("text"))]
+    if len(words) >= size > 0:
+        out["text"] = [words[i] for i in keep]
     for key, values in bounds.items():
         if len(values) >= size > 0:
             out[key] = [values[i] for i in keep]
@@ -101,10 +130,10 @@ def series_name(series: Mapping[str, Any]) -> str:
     return " · ".join(part for part in (series["model"], series["label"]) if part) or "value"
 
 
-def figure_html(figure: Figure, number_: int) -> Html:
+def figure_html(figure: Figure, number_: int, heading: str = "h3") -> Html:
     """The place where plots.js draws figure `number_`, with its table; readable without JavaScript."""
     ident = f"figure-{number_}"
-    title = el("h3", figure["title"], id=f"{ident}-title")
+    title = el(heading, figure["title"], id=f"{ident}-title")
     if figure["kind"] not in KINDS:
         body: Html = _placeholder(
             f"A figure of the kind “{figure['kind']}” is not known here; its numbers are below."
@@ -147,6 +176,7 @@ def figure_table(figure: Figure) -> Html:
             if len(rows) == MOST_ROWS:
                 break
             at = f"{_cell(x)} to {_cell(series['x2'][i])}" if "x2" in series else _cell(x)
+            at = f"{series['text'][i]}: {at}" if "text" in series and series["text"][i] else at
             cells = [
                 el("th", series_name(series), scope="row"),
                 el("td", at),

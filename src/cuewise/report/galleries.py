@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from cuewise.report.common import GROUPS, group_name
 from cuewise.report.markup import Html, clean, el, join, name_of
 from cuewise.report.numbers import spoken
 from cuewise.report.pictures import Embedded, Picture, Source
@@ -15,6 +16,9 @@ from cuewise.report.reading import Audit, mapping, merged_names, sequence
 TILE = 288  # longest side of an example image in pixels; shown at half of it on dense screens
 VIEW = 1400  # longest side of a whole batch of views
 MOST_ITEMS = 60  # of one gallery
+MOST_SPLIT = 4  # images of each of the four groups
+# How a badge is drawn: solid where the answer is right or follows shape, hatched where it follows texture.
+TONES = {"shape": "shape", "texture": "texture", "right": "shape", "same": "shape", "right kind": "texture"}
 
 
 @dataclass(frozen=True)
@@ -27,15 +31,43 @@ class Item:
     caption: str
     badge: str
     alt: str
+    of: str = ""  # the image it was made from
+    row: str = ""  # in galleries of rows
 
 
 def gather_items(audits: Sequence[Audit]) -> list[Item]:
-    """Every gallery's first items, gallery by gallery and model by model."""
+    """Every gallery's first items, gallery by gallery and model by model; two models are split by who is right."""
     out: list[Item] = []
     for name in merged_names([a.galleries for a in audits]):
+        found = {a.name: _items(name, a) for a in audits if name in a.galleries}
+        if is_split(name, audits):
+            out += [item for _, pairs in split(name, audits) for pair in pairs for item in pair]
+            continue
         for audit in audits:
-            found = sequence(audit.galleries.get(name, {}).get("items"))[:MOST_ITEMS]
-            out += [_item(name, audit, mapping(i)) for i in found]
+            most = audit.galleries.get(name, {}).get("shown")
+            out += found.get(audit.name, [])[: most if isinstance(most, int) else MOST_ITEMS]
+    return out
+
+
+def _items(name: str, audit: Audit) -> list[Item]:
+    return [_item(name, audit, mapping(i)) for i in sequence(audit.galleries[name].get("items"))]
+
+
+def is_split(name: str, audits: Sequence[Audit]) -> bool:
+    """Whether a gallery is to be shown by who is right: it asks for that, and there are two models."""
+    return len(audits) == 2 and all(a.galleries.get(name, {}).get("split") is True for a in audits)
+
+
+def split(name: str, audits: Sequence[Audit]) -> list[tuple[str, list[tuple[Item, Item]]]]:
+    """(group, pairs of the two models' pictures of one image), for the four groups of who is right."""
+    mine, other = ({i.of: i for i in reversed(_items(name, a)) if i.of} for a in audits)
+    names = [a.name for a in audits]
+    out = []
+    for group in GROUPS:
+        wanted = tuple("right" if right else "wrong" for right in group)
+        pairs = [(mine[k], other[k]) for k in reversed(mine) if k in other]
+        pairs = [(x, y) for x, y in pairs if (x.badge, y.badge) == wanted][:MOST_SPLIT]
+        out.append((group_name(group, names), pairs))
     return out
 
 
@@ -49,27 +81,69 @@ def _item(gallery: str, audit: Audit, item: Mapping[str, Any]) -> Item:
         caption,
         clean(item.get("badge") or ""),
         clean(item.get("alt") or caption or "example image"),
+        clean(item.get("of") or ""),
+        clean(item.get("row") or ""),
     )
 
 
 def galleries_html(
     audits: Sequence[Audit], items: Sequence[Item], embedded: Sequence[Embedded | None]
-) -> list[Html]:
-    """One block a gallery."""
+) -> list[tuple[str, Html]]:
+    """(topic, block) for each gallery."""
     out = []
     for name in merged_names([a.galleries for a in audits]):
-        titles = [
-            clean(a.galleries[name].get("title") or spoken(name)) for a in audits if name in a.galleries
-        ]
+        owners = [a.galleries[name] for a in audits if name in a.galleries]
+        title = clean(owners[0].get("title") or spoken(name))
         pairs = [(i, e) for i, e in zip(items, embedded) if i.gallery == name]
-        tiles = _tiles(pairs, alone=len(audits) == 1)
-        body = (
-            el("div", tiles, class_="gallery")
-            if tiles
-            else el("p", "This gallery is empty.", class_="placeholder")
-        )
-        out.append(el("section", el("h3", titles[0]), body, class_="panel"))
+        if not pairs:
+            body: Html = el("p", "This gallery is empty.", class_="placeholder")
+        elif is_split(name, audits):
+            body = _split_html(name, audits, {(i.audit.name, i.of): e for i, e in pairs})
+        elif owners[0].get("layout") == "rows":
+            body = _rows_html(pairs, alone=len(audits) == 1)
+        else:
+            body = el("div", _tiles(pairs, alone=len(audits) == 1), class_="gallery")
+        block = el("section", el("h4", title), body, class_="panel")
+        out.append((name.partition("/")[0], block))
     return out
+
+
+def _split_html(name: str, audits: Sequence[Audit], found: Mapping[tuple[str, str], Embedded | None]) -> Html:
+    """Four groups, in each the two models' pictures of an image side by side."""
+    parts: list[Html] = []
+    for group, pairs in split(name, audits):
+        tiles = [
+            el(
+                "div",
+                [_tile([(i, found.get((i.audit.name, i.of)))], alone=False) for i in pair],
+                class_="pair",
+            )
+            for pair in pairs
+        ]
+        none = el("p", "None among the pictures that were kept.", class_="quiet")
+        heading = el("h5", group[0].upper() + group[1:])
+        parts.append(join(heading, el("div", tiles, class_="gallery pairs") if tiles else none))
+    return join(parts)
+
+
+def _rows_html(pairs: Sequence[tuple[Item, Embedded | None]], *, alone: bool) -> Html:
+    """One strip a row and model; the models' strips of the same row stand under each other."""
+    rows: dict[str, dict[str, list[tuple[Item, Embedded | None]]]] = {}
+    for item, picture in pairs:
+        rows.setdefault(item.row, {}).setdefault(item.audit.name, []).append((item, picture))
+    out: list[Html] = []
+    for strips in rows.values():
+        same = len({tuple(p.key if p else "" for _, p in strip) for strip in strips.values()}) == 1
+        shown = list(strips.values())[:1] if same else list(strips.values())
+        for strip in shown:
+            owner = strip[0][0].audit
+            who = el("p", el("span", class_="dot"), name_of(owner.name), class_=f"who m{owner.place % 8}")
+            tiles = [_tile([member], alone=True) for member in strip]
+            strip_html = el(
+                "div", tiles, class_="strip", tabindex="0", role="group", aria_label=strip[0][0].alt
+            )
+            out.append(join(None if alone or same else who, strip_html))
+    return el("div", out, class_="strips")
 
 
 def _tiles(pairs: Sequence[tuple[Item, Embedded | None]], *, alone: bool) -> list[Html]:
@@ -104,7 +178,7 @@ def _tile(members: Sequence[tuple[Item, Embedded | None]], *, alone: bool) -> Ht
 
 
 def _badge(item: Item, *, alone: bool) -> Html:
-    tone = {"shape": "shape", "texture": "texture"}.get(item.badge, "other")
+    tone = TONES.get(item.badge, "other")
     who = (
         None
         if alone
@@ -143,7 +217,8 @@ def views_html(views: Mapping[str, Embedded | None]) -> list[Html]:
 def sources(items: Sequence[Item], views: Mapping[str, Picture], folder: Path) -> list[Source]:
     """What `embed_all` is to embed: the views first, since the examples are what may be left out."""
     shown = [Source(picture, folder, VIEW, (name,)) for name, picture in views.items()]
-    return shown + [Source(i.picture, i.audit.root, TILE, (i.gallery, i.caption)) for i in items]
+    places = [(i.gallery, i.caption, i.row, i.audit.name if i.row else "") for i in items]
+    return shown + [Source(i.picture, i.audit.root, TILE, place) for i, place in zip(items, places)]
 
 
 def views_section(views: Mapping[str, Embedded | None]) -> Html:

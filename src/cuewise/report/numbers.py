@@ -9,17 +9,21 @@ from cuewise.scores import Score
 
 NOTHING = "—"
 # Words that make a score a share of something, in 0..1; any other score keeps its own unit.
-_SHARE_END = re.compile(r"^(accuracy|acc|bias|share|top-?\d|rate|consistency|map)$")
+_SHARE_END = re.compile(r"^(accuracy|acc|bias|share|top-?\d|rate|consistency|map|area)$")
+# probe or audit, then what it was tested on: the rest of the name may be any folder
 _SHARE_START = re.compile(
-    r"^(knn|linear|fewshot|rotation|finetune|cue)\d*$"
-)  # probe or audit, then what it was tested on
-_OWN_UNIT = re.compile(r"similarity|entropy|norm|loss|rank|std|error|mce|nats|bits|distance")
+    r"^(knn|linear|fewshot|rotation|finetune|cue|confidence|coarse|fine|domains?|retrieval|texture|silhouette|sketch"
+    r"|edges|stylized|corruption|frequency|color|accuracy|top)\d*$"
+)
+# as the last word of the name's first or last part
+_OWN_UNIT = re.compile(r"^(.*_)?(similarity|entropy|norm|loss|rank|std|error|mce|nats|bits|distance)$")
 _SPOKEN = {
     "knn": "k-NN",
     "top1": "top-1 accuracy",
     "top5": "top-5 accuracy",
     "map": "mAP",
     "mce": "mCE",
+    "color": "colour",
     "ece": "calibration error",
     "std": "spread",
     "val": "validation",
@@ -31,7 +35,9 @@ _WORD = re.compile(r"^[a-z]+\d?$")
 def is_share(name: str) -> bool:
     """Whether a score of this name is a share in 0..1 (an accuracy, a bias), to be said in per cent."""
     parts = name.lower().replace("-", "_").split("/")
-    if _OWN_UNIT.search(parts[-1]):
+    if parts[0] == "calibration_error":
+        return True  # a gap between two shares
+    if _OWN_UNIT.match(parts[0]) or _OWN_UNIT.match(parts[-1]):
         return False
     return bool(_SHARE_END.match(parts[-1].split("_")[-1]) or _SHARE_START.match(parts[0].split("_")[0]))
 

@@ -6,6 +6,7 @@ import base64
 import hashlib
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from cuewise.report.closing import commands_section, data_section, environment_section, models_section
+from cuewise.report.common import common_tables, four_ways
 from cuewise.report.compare import Difference, differences
 from cuewise.report.curves import curve_figures
 from cuewise.report.figures import Figure, figure_html, gather_figures
@@ -20,10 +22,13 @@ from cuewise.report.galleries import galleries_html, gather_items, sources, view
 from cuewise.report.headline import headline
 from cuewise.report.markup import Html, clean, el, embed_json, join, name_of
 from cuewise.report.pictures import Embedded, Picture, embed_all
-from cuewise.report.plain import report_markdown, save, scores_csv
+from cuewise.report.plain import figures_csv, report_markdown, save, scores_csv
 from cuewise.report.reading import Audit, read_audits
 from cuewise.report.score_cards import cards_section, differences_section
-from cuewise.report.tables import scores_table, tables_html
+from cuewise.report.sweep import sweep
+from cuewise.report.tables import scores_table, table_html, tables_html
+from cuewise.report.topics import Part, findings
+from cuewise.report.zoo import zoo
 
 Section = tuple[str, str, Html]  # id, heading, body
 
@@ -36,12 +41,14 @@ def write_report(
     curves: Mapping[str, Sequence[Mapping[str, Any]]] | None = None,
     pictures: Mapping[str, Picture] | None = None,
     roots: Sequence[Path] | None = None,
+    figures: Sequence[Figure] = (),
 ) -> Path:
-    """Write report.html, report.md and scores.csv into `folder`; returns the path of report.html.
+    """Write report.html, report.md, scores.csv and figures.csv into `folder`; returns the path of report.html.
 
     documents: audit documents (audit.json), the first is what the others are compared with.
     curves: model name → rows of its metrics.jsonl. pictures: heading → path, encoded bytes or uint8 array (views.png).
     roots: for each document the folder in which its gallery images lie; `folder` unless told.
+    figures: further figures over all models, such as those of `sweep_figures`.
     """
     folder.mkdir(parents=True, exist_ok=True)
     audits = read_audits(documents, roots if roots is not None else [folder] * len(documents))
@@ -53,14 +60,38 @@ def write_report(
     shown = dict(zip(map(clean, views), embedded))
     places = {a.name: a.place for a in audits}
     trained, measured = curve_figures(curves or {}, places), gather_figures(audits)
+    across, tables = across_models(audits)
+    drawn = Drawn(trained, measured, [*figures, *across])
     sections = _sections(
-        audits, found, trained, measured, shown, galleries_html(audits, items, embedded[len(views) :])
+        audits, found, drawn, shown, galleries_html(audits, items, embedded[len(views) :]), tables
     )
-    page = _page(title, said, audits, sections, [*trained, *measured])
-    save(folder / "report.md", report_markdown(title, said, audits, found))
+    page = _page(title, said, audits, sections, drawn.all)
+    save(folder / "report.md", report_markdown(title, said, audits, found, tables))
     save(folder / "scores.csv", scores_csv(audits))
+    save(folder / "figures.csv", figures_csv(drawn.all))
     save(folder / "report.html", page)
     return folder / "report.html"
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """The figures of a page: training curves, each audit's own, and those over several models."""
+
+    trained: Sequence[Figure]
+    measured: Sequence[Figure]
+    across: Sequence[Figure]
+
+    @property
+    def all(self) -> list[Figure]:
+        """In the order of their numbers."""
+        return [*self.trained, *self.measured, *self.across]
+
+
+def across_models(audits: Sequence[Audit]) -> tuple[list[Figure], list[dict[str, Any]]]:
+    """What only several models together show: a dial's lines, the scatter, who is right where."""
+    square, groups = four_ways(audits)
+    scatter, correlations = zoo(audits)
+    return [*sweep(audits), *scatter, *square], [*common_tables(audits), *groups, *correlations]
 
 
 def _title(audits: Sequence[Audit]) -> str:
@@ -76,22 +107,29 @@ def _title(audits: Sequence[Audit]) -> str:
 def _sections(
     audits: Sequence[Audit],
     found: Sequence[Difference],
-    trained: Sequence[Figure],
-    measured: Sequence[Figure],
+    drawn: Drawn,
     views: Mapping[str, Embedded | None],
-    galleries: Sequence[Html],
+    galleries: Sequence[Part],
+    joint: Sequence[Mapping[str, Any]],
 ) -> list[Section]:
     """Every part of the page that has something to show, in reading order."""
-    figures = [figure_html(f, i) for i, f in enumerate([*trained, *measured])]
+    first, last = len(drawn.trained), len(drawn.trained) + len(drawn.measured)
+    figures = [figure_html(f, i, "h4" if first <= i < last else "h3") for i, f in enumerate(drawn.all)]
+    measured = [(f["topic"], html) for f, html in zip(drawn.measured, figures[first:])]
     tables = tables_html(audits)
+    across = join(
+        el("div", figures[last:], class_="plots") if drawn.across else None, [table_html(t) for t in joint]
+    )
     parts: list[tuple[bool, Section]] = [
         (True, ("scores", "Scores", cards_section(audits))),
         (bool(found), ("differences", "Differences", differences_section(found))),
-        (bool(measured), ("figures", "Figures", el("div", figures[len(trained) :], class_="plots"))),
-        (bool(galleries), ("examples", "Examples", join(list(galleries)))),
-        (bool(trained), ("training", "Training", _training(trained, figures))),
+        (bool(drawn.across or joint), ("together", "Models together", across)),
+        (
+            bool(measured or galleries or tables),
+            ("findings", "Findings", findings(measured, galleries, tables)),
+        ),
+        (bool(drawn.trained), ("training", "Training", _training(drawn.trained, figures))),
         (bool(views), ("views", "What the encoder saw", views_section(views))),
-        (bool(tables), ("tables", "Tables", join(tables))),
         (True, ("all-scores", "All scores", scores_table(audits))),
         (bool(audits), ("models", "Models", models_section(audits))),
         (bool(audits), ("data", "Data", data_section(audits))),

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from cuewise.report.markup import clean
-from cuewise.report.reading import sequence
+from cuewise.report.numbers import finite
+from cuewise.report.reading import mapping, sequence
 from cuewise.scores import Z95
 
 DRAWS = 4000
@@ -38,6 +39,7 @@ def paired_scores(
     for table in base:
         if not table.endswith("decisions") or table not in other:
             continue
+        out = {**_declared(base[table], other[table]), **out}
         a, b = outcomes(base[table]), outcomes(other[table])
         shared = [key for key in a if key in b]
         if not shared or len(shared) < max(len(a), len(b)):
@@ -48,20 +50,58 @@ def paired_scores(
     return out
 
 
-def outcomes(table: Mapping[str, Any]) -> dict[tuple[str, int], str]:
-    """(image, its how-many-th row) → `shape`, `texture` or `other`; `right` or `wrong` where there is one truth."""
+def _declared(a: Mapping[str, Any], b: Mapping[str, Any]) -> dict[str, Paired]:
+    """What a table itself says it pairs: `pairs` is score name → column, of yes and no or of numbers."""
+    out: dict[str, Paired] = {}
+    rows, others = per_image(a), per_image(b)
+    if not rows or rows.keys() != others.keys():
+        return out
+    for score, column in mapping(a.get("pairs")).items():
+        x, y = ([row.get(column) for row in part] for part in (rows.values(), [others[k] for k in rows]))
+        if all(isinstance(v, bool) for v in (*x, *y)):
+            out[clean(score)] = mcnemar(x, y)  # type: ignore[arg-type]
+        elif all(finite(v) for v in (*x, *y)):
+            out[clean(score)] = mean_difference([float(v) for v in x], [float(v) for v in y])  # type: ignore[arg-type]
+    return out
+
+
+def common_scores(a: Mapping[str, Any], b: Mapping[str, Any]) -> dict[str, Paired]:
+    """Means over the images that both models get right; `common` of a table is score name → column."""
+    rows, others = per_image(a), per_image(b)
+    both = [k for k, row in rows.items() if k in others and is_right(row) and is_right(others[k])]
+    out: dict[str, Paired] = {}
+    for score, column in mapping(a.get("common")).items():
+        pairs = [(rows[k].get(column), others[k].get(column)) for k in both]
+        kept = [(float(x), float(y)) for x, y in pairs if finite(x) and finite(y)]  # type: ignore[arg-type]
+        if kept:
+            found = mean_difference([x for x, _ in kept], [y for _, y in kept])
+            out[clean(score)] = replace(found, how=f"on the {len(kept):,} images that both get right, paired")
+    return out
+
+
+def is_right(row: Mapping[str, Any]) -> bool:
+    """Whether a row of a decisions table is a right answer."""
+    return _outcome(row) == "right"
+
+
+def per_image(table: Mapping[str, Any]) -> dict[tuple[str, int], dict[str, Any]]:
+    """(image, its how-many-th row) → the row by column."""
     columns = [clean(c) for c in sequence(table.get("columns"))]
-    out: dict[tuple[str, int], str] = {}
+    out: dict[tuple[str, int], dict[str, Any]] = {}
     seen: dict[str, int] = {}
     for values in sequence(table.get("rows")):
         row = dict(zip(columns, sequence(values)))
-        outcome = _outcome(row)
-        if outcome is None or "image" not in row:
-            continue
-        image = clean(row["image"])
-        seen[image] = seen.get(image, 0) + 1
-        out[image, seen[image]] = outcome
+        if "image" in row:
+            image = clean(row["image"])
+            seen[image] = seen.get(image, 0) + 1
+            out[image, seen[image]] = row
     return out
+
+
+def outcomes(table: Mapping[str, Any]) -> dict[tuple[str, int], str]:
+    """(image, its how-many-th row) → `shape`, `texture` or `other`; `right` or `wrong` where there is one truth."""
+    found = {key: _outcome(row) for key, row in per_image(table).items()}
+    return {key: outcome for key, outcome in found.items() if outcome is not None}
 
 
 def _outcome(row: Mapping[str, Any]) -> str | None:
@@ -110,6 +150,15 @@ def mcnemar(a: Sequence[bool], b: Sequence[bool]) -> Paired:
     return Paired(
         sum(a) / n, sum(b) / n, centre - half, centre + half, how, binomial_p(gained, gained + lost)
     )
+
+
+def mean_difference(a: Sequence[float], b: Sequence[float]) -> Paired:
+    """Difference of two means over the same images, with the normal interval of the mean of the differences."""
+    x, y = np.asarray(a, np.float64), np.asarray(b, np.float64)
+    d, n = y - x, len(x)
+    half = Z95 * float(d.std(ddof=1)) / math.sqrt(n) if n > 1 else math.nan
+    centre = float(d.mean())
+    return Paired(float(x.mean()), float(y.mean()), centre - half, centre + half, f"paired over {n:,} images")
 
 
 def binomial_p(hits: int, n: int) -> float:

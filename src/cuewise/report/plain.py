@@ -7,12 +7,13 @@ import io
 import math
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from cuewise.report.compare import Difference
 from cuewise.report.markup import clean
-from cuewise.report.numbers import show, show_change, show_interval, spoken
+from cuewise.report.numbers import digits, show, show_change, show_interval, spoken
 from cuewise.report.reading import Audit
 from cuewise.report.score_cards import how, verdict
 
@@ -36,6 +37,20 @@ def scores_csv(audits: Sequence[Audit]) -> str:
         for s in audit.scores:
             numbers = [v if math.isfinite(v) else None for v in (s.value, s.low, s.high)]
             writer.writerow([csv_cell(audit.name), csv_cell(s.name), *numbers, s.n, csv_cell(s.protocol)])
+    return out.getvalue()
+
+
+def figures_csv(figures: Sequence[Mapping[str, Any]]) -> str:
+    """One line a point of every figure: figure, model, series, x, x2 (the far edge of a bin), y, low, high."""
+    out = io.StringIO()
+    writer = csv.writer(out, quoting=csv.QUOTE_NONNUMERIC, lineterminator="\n")
+    writer.writerow(["figure", "model", "series", "x", "x2", "y", "low", "high"])
+    for figure in figures:
+        for s in figure["series"]:
+            names = [csv_cell(v) for v in (figure["title"], s["model"], s["label"])]
+            far, low, high = (s.get(key) or [None] * len(s["y"]) for key in ("x2", "low", "high"))
+            for x, *numbers in zip(s["x"], far, s["y"], low, high):
+                writer.writerow([*names, csv_cell(x) if isinstance(x, str) else x, *numbers])
     return out.getvalue()
 
 
@@ -68,8 +83,14 @@ def score_rows(audit: Audit) -> list[list[str]]:
     ]
 
 
-def report_markdown(title: str, said: str, audits: Sequence[Audit], found: Sequence[Difference]) -> str:
-    """The page's numbers as Markdown."""
+def report_markdown(
+    title: str,
+    said: str,
+    audits: Sequence[Audit],
+    found: Sequence[Difference],
+    tables: Sequence[Mapping[str, Any]] = (),
+) -> str:
+    """The page's numbers as Markdown; `tables` are those over all models."""
     parts = [f"# {markdown(title)}", markdown(said)]
     for audit in audits:
         parts.append(f"## {markdown(audit.name)}")
@@ -91,6 +112,9 @@ def report_markdown(title: str, said: str, audits: Sequence[Audit], found: Seque
         parts.append(
             markdown_table(["score", "models", "difference", "95 % interval", "verdict", "how"], rows)
         )
+    for table in tables:
+        rows = [[digits(c) if isinstance(c, float) else c for c in row] for row in table["rows"]]
+        parts += [f"## {markdown(table['title'])}", markdown_table(table["columns"], rows)]
     commands = list(dict.fromkeys(a.command for a in audits if a.command))
     if commands:
         parts += ["## Commands", *[code_block(c) for c in commands]]

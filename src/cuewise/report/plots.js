@@ -63,7 +63,7 @@
 
     legend() {
       const place = this.holder.parentNode.querySelector(".legend");
-      if (this.figure.series.length < 2) { place.remove(); return; }
+      if (this.figure.series.length < 2 || this.figure.kind === "grid") { place.remove(); return; }
       this.figure.series.forEach((s) => {
         const name = nameOf(s);
         const button = html("button", "chip " + this.tone(s), undefined, place);
@@ -100,8 +100,10 @@
         svg("text", { x: this.width / 2, y: this.height / 2, "text-anchor": "middle" }, this.root).textContent = "Everything is hidden.";
         return;
       }
-      this.scales(shown);
-      this.axes();
+      if (figure.kind !== "grid") {
+        this.scales(shown);
+        this.axes();
+      }
       this[figure.kind](shown);
       this.listen();
     }
@@ -133,6 +135,7 @@
       this.root.setAttribute("height", this.height);
       this.box = { left: 16 + widest * 7 + 6, right: 12, top: figure.ylabel ? 26 : 12, bottom: 26 + (figure.xlabel ? 18 : 0) + slant };
       const { box } = this;
+      this.yRange = [low, high];
       this.y = (v) => this.height - box.bottom - ((v - low) / (high - low)) * (this.height - box.top - box.bottom);
       const span = this.width - box.left - box.right;
       if (this.words) {
@@ -146,6 +149,7 @@
       if (!isNumber(a)) [a, b] = [0, 1];
       if (a === b) { a -= 0.5; b += 0.5; }
       if (figure.kind === "scatter") { const room = (b - a) * 0.04; a -= room; b += room; }
+      this.xRange = [a, b];
       this.xTicks = ticks(a, b, Math.max(2, Math.floor(span / 80)));
       this.x = (v) => box.left + ((v - a) / (b - a)) * span;
     }
@@ -168,6 +172,13 @@
       } else for (const t of this.xTicks) text(this.x(t), base + 16, say(t), { "text-anchor": "middle" });
       if (figure.xlabel) text((box.left + width - box.right) / 2, height - 4, shorten(figure.xlabel, width - box.left), { "text-anchor": "middle" });
       if (figure.ylabel) text(0, 12, shorten(figure.ylabel, width), {});
+      if (figure.diagonal && !this.words) this.identity();
+    }
+
+    // y = x as far as both axes show it: what a figure of two shares of the same kind is read against.
+    identity() {
+      const a = Math.max(this.xRange[0], this.yRange[0]), b = Math.min(this.xRange[1], this.yRange[1]);
+      if (a < b) svg("line", { x1: this.x(a), y1: this.y(a), x2: this.x(b), y2: this.y(b), class: "identity" }, this.root);
     }
 
     target(series, i, x, y, node, head) {
@@ -243,19 +254,70 @@
 
     scatter(shown) {
       const r = shown.reduce((n, s) => n + s.y.length, 0) > 600 ? 2.2 : 4;
+      const named = [];
       shown.forEach((s) => s.x.forEach((v, i) => {
         if (!isNumber(s.y[i]) || v === null) return;
         const [x, y] = [this.x(v), this.y(s.y[i])];
         if (r > 3) this.whisker(s, i, x);
-        this.target(s, i, x, y, this.dot(s, x, y, r), `${this.figure.xlabel || "x"} ${say(v)}`);
+        const words = s.text && s.text[i];
+        if (words) named.push([x, y, words]);
+        this.target(s, i, x, y, this.dot(s, x, y, r), `${words ? words + ", " : ""}${this.figure.xlabel || "x"} ${say(v)}`);
       }));
+      if (named.length <= 40) this.names(named);
+    }
+
+    // Names beside their points, on the side where there is room; one that would cover another or a point is left to the readout.
+    names(points) {
+      const taken = points.map(([x, y]) => [x - 5, y - 5, x + 5, y + 5]), edge = this.width - this.box.right;
+      points.forEach(([x, y, words], own) => {
+        const said = shorten(words, 150), wide = said.length * 6.6;
+        const places = [[x + 8, y + 4, "start"], [x - 8, y + 4, "end"], [x, y - 9, "middle"], [x, y + 18, "middle"]];
+        for (const [px, py, anchor] of places) {
+          const left = anchor === "start" ? px : anchor === "end" ? px - wide : px - wide / 2;
+          const box = [left, py - 11, left + wide, py + 3];
+          const free = taken.every((t, i) => i === own || box[2] < t[0] || box[0] > t[2] || box[3] < t[1] || box[1] > t[3]);
+          if (left < this.box.left || left + wide > edge || !free) continue;
+          taken.push(box);
+          svg("text", { x: px, y: py, "text-anchor": anchor, class: "name" }, this.root).textContent = said;
+          return;
+        }
+      });
+    }
+
+    // Rows are series, columns are their x; a cell is as dark as its value is large.
+    grid(shown) {
+      const { root, figure } = this;
+      const columns = [...new Set(shown.flatMap((s) => s.x).map(String))];
+      const label = Math.min(this.width * 0.34, Math.max(...shown.map((s) => (s.label || s.model).length)) * 7 + 12);
+      const top = figure.ylabel ? 44 : 26, wide = (this.width - label) / columns.length;
+      const tall = Math.max(18, Math.min(56, (this.height - top - 24) / shown.length));
+      this.height = top + tall * shown.length + (figure.xlabel ? 24 : 6);
+      root.setAttribute("viewBox", `0 0 ${this.width} ${this.height}`);
+      root.setAttribute("height", this.height);
+      const most = Math.max(...shown.flatMap((s) => s.y.filter(isNumber).map(Math.abs)), 1e-12);
+      const text = (x, y, words, extra) => { svg("text", { x, y, ...extra }, root).textContent = words; };
+      if (figure.ylabel) text(0, 12, shorten(figure.ylabel, this.width), {});
+      if (figure.xlabel) text(label + (this.width - label) / 2, this.height - 6, shorten(figure.xlabel, this.width - label), { "text-anchor": "middle" });
+      const every = Math.max(1, Math.ceil(24 / wide));
+      columns.forEach((c, k) => { if (k % every === 0) text(label + wide * (k + 0.5), top - 8, shorten(c, wide * every), { "text-anchor": "middle" }); });
+      shown.forEach((s, r) => {
+        text(label - 8, top + tall * (r + 0.5) + 4, shorten(s.label || s.model, label - 8), { "text-anchor": "end" });
+        s.x.forEach((c, i) => {
+          if (!isNumber(s.y[i])) return;
+          const k = columns.indexOf(String(c)), x = label + wide * k, y = top + tall * r;
+          const node = svg("rect", { x: x + 1, y: y + 1, width: Math.max(1, wide - 2), height: tall - 2, rx: 3, class: `mark cell m${s.place % 8}`, "fill-opacity": 0.04 + 0.3 * (Math.abs(s.y[i]) / most), "data-series": nameOf(s) }, root);
+          if (wide > 28 && tall > 16) text(x + wide / 2, y + tall / 2 + 4, say(s.y[i]), { "text-anchor": "middle", class: "count" });
+          this.target(s, i, x + wide / 2, y + tall / 2, node, `${c}, ${s.label || s.model}`);
+        });
+      });
+      this.box = { top, bottom: 0 };
     }
 
     listen() {
       const near = (event) => {
         const frame = this.root.getBoundingClientRect(), k = this.width / frame.width;
         const x = (event.clientX - frame.left) * k, y = (event.clientY - frame.top) * k;
-        const weight = this.figure.kind === "scatter" ? 1 : 0.05;
+        const weight = this.figure.kind === "scatter" || this.figure.kind === "grid" ? 1 : 0.05;
         let best = -1, least = Infinity;
         this.targets.forEach((t, i) => { const d = (t.x - x) ** 2 + weight * (t.y - y) ** 2; if (d < least) { least = d; best = i; } });
         this.point(best);
@@ -283,7 +345,7 @@
       this.readout.hidden = i < 0;
       if (i < 0) return;
       const t = this.targets[i];
-      const same = this.figure.kind === "scatter" ? [t] : this.targets.filter((o) => o.head === t.head);
+      const same = ["scatter", "grid"].includes(this.figure.kind) ? [t] : this.targets.filter((o) => o.head === t.head);
       this.lit = [t.node].filter(Boolean);
       this.lit.forEach((n) => n.classList.add("lit"));
       if (this.figure.kind === "lines") this.cross = svg("line", { x1: t.x, x2: t.x, y1: this.box.top, y2: this.height - this.box.bottom, class: "cross" }, this.root);

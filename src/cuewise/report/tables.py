@@ -10,6 +10,7 @@ from cuewise.report.numbers import NOTHING, digits, show, show_interval, spoken
 from cuewise.report.reading import Audit, mapping, merged_names, sequence
 
 MOST_ROWS = 200  # of one table on the page; audit.json has all
+MOST_DECISIONS = 60  # of a table with a row an image
 TALL_ROWS = 14  # a longer table scrolls inside its box
 OPEN_ROWS = 20  # tables up to this length stand open
 
@@ -58,30 +59,34 @@ def frame(label: str, heads: Sequence[object], rows: Sequence[Html], numeric: Se
     return el("div", table, class_=tall, tabindex="0", role="region", aria_label=label)
 
 
-def tables_html(audits: Sequence[Audit]) -> list[Html]:
-    """The audits' own tables; several models' tables of one name stand under one heading."""
+def tables_html(audits: Sequence[Audit]) -> list[tuple[str, Html]]:
+    """(topic, block) of the audits' own tables; several models' tables of one name stand under one heading."""
     out = []
-    for name in merged_names([a.tables for a in audits]):
+    for name in sorted(merged_names([a.tables for a in audits]), key=lambda n: n.endswith("decisions")):
         owners = [a for a in audits if name in a.tables]
         title = clean(owners[0].tables[name].get("title") or spoken(name))
-        blocks = [_table(title, a.tables[name], a.name if len(audits) > 1 else "") for a in owners]
-        out.append(el("section", el("h3", title), el("div", blocks, class_="side"), class_="panel"))
+        most = MOST_DECISIONS if name.endswith("decisions") else MOST_ROWS
+        blocks = [_table(title, a.tables[name], a.name if len(audits) > 1 else "", most) for a in owners]
+        block = el("section", el("h4", title), el("div", blocks, class_="side"), class_="panel")
+        out.append((name.partition("/")[0], block))
     return out
 
 
-def _table(title: str, table: Mapping[str, Any], owner: str) -> Html:
+def table_html(table: Mapping[str, Any]) -> Html:
+    """A table of its own, with its heading."""
+    title = clean(table.get("title") or "")
+    return el("section", el("h4", title), _table(title, table, "", MOST_ROWS), class_="panel")
+
+
+def _table(title: str, table: Mapping[str, Any], owner: str, most: int) -> Html:
     columns = [clean(c) for c in sequence(table.get("columns"))]
     rows = [sequence(r) for r in sequence(table.get("rows"))]
     label = f"{title}, {owner}" if owner else title
     if not rows or not columns:
         who = join(name_of(owner), ": ") if owner else None
         return el("p", who, "this table is empty.", class_="placeholder")
-    body = [el("tr", *[_cell(v) for v in _fit(row, len(columns))]) for row in rows[:MOST_ROWS]]
-    more = (
-        f"The first {MOST_ROWS} of {len(rows):,} rows; all are in audit.json."
-        if len(rows) > MOST_ROWS
-        else ""
-    )
+    body = [el("tr", *[_cell(v) for v in _fit(row, len(columns))]) for row in rows[:most]]
+    more = f"The first {most} of {len(rows):,} rows; all are in audit.json." if len(rows) > most else ""
     said = f"{len(rows):,} {'row' if len(rows) == 1 else 'rows'}"
     summary = el("summary", name_of(owner) if owner else None, f" · {said}" if owner else said)
     numeric = [i for i in range(len(columns)) if all(_is_number(r[i]) for r in rows if len(r) > i)]

@@ -1,0 +1,109 @@
+"""One dial turned over several models: every score as a line over the dial (as in Figure 6 of Ge et al. 2021)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from cuewise.report.figures import Figure, read_series
+from cuewise.report.numbers import finite, spoken
+from cuewise.report.reading import Audit, mapping
+from cuewise.scores import Score
+
+FEWEST = 3  # settings of the dial
+# 97.5 % points of Student's t by degrees of freedom; from ten on the normal one is near enough
+T975 = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228)
+Test = Callable[[str], bool]
+
+
+def _starts(*words: str) -> Test:
+    return lambda name: name.startswith(words)
+
+
+# title, which scores, what the vertical axis says
+PANELS: tuple[tuple[str, Test, str], ...] = (
+    ("Shape bias", lambda n: n.split("/")[-1] == "shape_bias", "shape / (shape + texture)"),
+    ("Decisions for shape and for texture", _starts("shape_accuracy", "texture_accuracy"), "share of images"),
+    ("Accuracy", _starts("linear/", "cue/", "sketch", "silhouette", "stylized", "domains/"), "accuracy"),
+    ("Kind and breed", _starts("coarse/", "fine/"), "accuracy"),
+    ("Similarity of pairs", _starts("similarity/"), "cosine similarity"),
+)
+
+
+def sweep_figures(points: Sequence[tuple[float, Sequence[Score]]], dial: str = "α") -> list[Figure]:
+    """Panels of lines over the dial. A setting given several times is several seeds: their mean and its t interval."""
+    out = []
+    names = list(dict.fromkeys(s.name for _, scores in points for s in scores))
+    for title, wanted, ylabel in PANELS:
+        series: list[dict[str, Any]] = []
+        for name in filter(wanted, names):
+            line = _line(points, name)
+            if len(line["x"]) > 1:
+                label = spoken(name)
+                series.append(
+                    read_series(line, "lines", model="", place=len(series), label=label, position=len(series))
+                )
+        if series:
+            figure: Figure = {
+                "topic": "",
+                "title": f"{title} over {dial}",
+                "kind": "lines",
+                "xlabel": dial,
+                "ylabel": ylabel,
+                "series": series,
+                "note": "",
+            }
+            out.append(figure)
+    return out
+
+
+def _line(points: Sequence[tuple[float, Sequence[Score]]], name: str) -> dict[str, list[float]]:
+    groups: dict[float, list[Score]] = {}
+    for setting, scores in points:
+        groups.setdefault(setting, []).extend(s for s in scores if s.name == name and math.isfinite(s.value))
+    out: dict[str, list[float]] = {"x": [], "y": [], "low": [], "high": []}
+    for setting in sorted(groups):
+        if groups[setting]:
+            for key, value in zip(out, (setting, *_summary(groups[setting]))):
+                out[key].append(value)
+    return out
+
+
+def _summary(found: Sequence[Score]) -> tuple[float, float, float]:
+    """Value and interval of one measurement, or mean over seeds with Student's interval."""
+    if len(found) == 1:
+        return found[0].value, found[0].low, found[0].high
+    values = np.array([s.value for s in found])
+    degrees = len(values) - 1
+    t = T975[degrees - 1] if degrees <= len(T975) else 1.96
+    half = t * float(values.std(ddof=1)) / math.sqrt(len(values))
+    mean = float(values.mean())
+    return mean, mean - half, mean + half
+
+
+def alpha_of(model: Mapping[str, Any]) -> float | None:
+    """The weight of the negatives a model was trained with; 0 without negatives, None where that is not known."""
+    cues = model.get("cues")
+    if not isinstance(cues, Mapping) or not model.get("method"):
+        return None
+    if not cues.get("negatives"):
+        return 0.0
+    value = cues.get("alpha")
+    if isinstance(value, Mapping):
+        value = list(value.values())
+    if isinstance(value, (list, tuple)):
+        value = value[0] if len(set(value)) == 1 else None
+    return float(value) if finite(value) else None  # type: ignore[arg-type]
+
+
+def sweep(audits: Sequence[Audit]) -> list[Figure]:
+    """The panels where models of one method and architecture differ in α, over three settings or more."""
+    known = [(alpha_of(mapping(a.model)), a) for a in audits]
+    points = [(alpha, a.scores) for alpha, a in known if alpha is not None]
+    alike = {(str(a.model.get("method")), str(a.model.get("arch"))) for _, a in known}
+    if len(points) < len(audits) or len(alike) != 1 or len({alpha for alpha, _ in points}) < FEWEST:
+        return []
+    return sweep_figures(points)
