@@ -13,6 +13,7 @@ import yaml
 
 from cuewise.errors import UserError
 from cuewise.methods import Method, Negatives, method, methods
+from cuewise.methods.hard import HARD, Hard
 from cuewise.views import augmentation
 
 
@@ -90,6 +91,7 @@ class Config:
     patch_size: str | None = None
     patch_augment: list[str] = field(default_factory=list)
     texture_data: list[str] = field(default_factory=list)
+    hard: dict[str, Any] = field(default_factory=dict)  # name and its settings; empty: none
     leave_out: list[str] = field(default_factory=list)
     color_jitter: bool = True
     crops: str = "random"
@@ -111,6 +113,10 @@ class Config:
 
     def negatives_dial(self) -> Negatives:
         return Negatives(tuple(self.negatives), tuple(self.alpha), self.num_negatives, self.alpha_mode)
+
+    def hard_dial(self) -> Hard | None:
+        settings = dict(self.hard)
+        return HARD[settings.pop("name")](**settings) if settings else None
 
     def as_dict(self) -> dict[str, Any]:
         """Nested plain values; the method's settings stand under the method's name."""
@@ -185,11 +191,29 @@ def resolve(*layers: Mapping[str, Any]) -> Config:
         raise UserError(
             f"{strange[0]}.* are settings of the method {strange[0]}, and this run's method is {kind.name}"
         )
+    hard = _resolve_hard(asked.pop("hard", None) or {}, kind)
     full = merge({"optim": dict(kind.optim)}, asked)
     config = _build(Config, full, "")
     config.settings = dataclasses.asdict(_build(kind.Settings, settings, f"{kind.name}."))
+    config.hard = hard
     _check_dials(config, kind)
     return config
+
+
+def _resolve_hard(asked: Any, kind: type[Method]) -> dict[str, Any]:
+    """--hard NAME (in YAML also `hard: NAME`) and hard.*: the name with all its settings."""
+    values = dict(asked) if isinstance(asked, Mapping) else {"name": asked}
+    if not values:
+        return {}
+    name = values.pop("name", None)
+    if name is None:
+        raise UserError(f"hard.* are settings of --hard, which is not given: {', '.join(HARD)}")
+    if name not in HARD:
+        raise UserError(f"--hard {name}: there are {', '.join(HARD)}")
+    if not kind.takes_hard:
+        takers = ", ".join(n for n, m in methods().items() if m.takes_hard)
+        raise UserError(f"--hard {name} has no meaning for {kind.name}: it is for {takers}")
+    return {"name": name, **dataclasses.asdict(_build(HARD[name], values, "hard."))}
 
 
 def complete(config: Config, images: int) -> Config:

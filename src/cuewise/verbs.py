@@ -38,6 +38,7 @@ def pretrain(
     patch_augment: str | None = None,
     texture_data: list[str] | None = None,
     leave_out: str | None = None,
+    hard: str | None = None,
     color_jitter: bool | None = None,
     crops: str | None = None,
     val: list[str] | None = None,
@@ -68,6 +69,7 @@ def pretrain(
     patch_size: side of the patches as LOW:HIGH in pixels [16:72, scaled with the size]
     patch_augment: change each patch: hflip,vflip,rot90
     texture_data: textures of the images, as `cuewise make texture` wrote them; one set for each negative [made on the fly]
+    hard: make negatives harder: mochi, ifm, debiased, hard; its settings are --set hard.* (moco, simclr)
     leave_out: augmentations to keep a space of their own for, e.g. color,rotation,texture (looc, addone)
     color_jitter: jitter colours (--no-color-jitter leaves it out) [on]
     crops: where crops are taken: random [random]
@@ -108,6 +110,7 @@ def pretrain(
         "patch_augment": [a for a in patch_augment.split(",") if a] if patch_augment else None,
         "texture_data": texture_data,
         "leave_out": leave_out.split(",") if isinstance(leave_out, str) else leave_out,
+        "hard": {"name": hard} if hard else None,
         "color_jitter": color_jitter,
         "crops": crops,
     }
@@ -122,10 +125,10 @@ def embed(
     *data: str,
     out: str,
     batch_size: int = 128,
+    space: str | None = None,
     size: int | None = None,
     workers: str = "auto",
     device: str = "auto",
-    space: str | None = None,
     overwrite: bool = False,
 ) -> dict[str, Any]:
     """Write embeddings of images.
@@ -134,16 +137,16 @@ def embed(
     data: folders, archives, shards or data sets of images; several are joined
     out: FILE.npz or FILE.parquet with features, paths, and labels when folders name them
     batch_size: images a forward pass
+    space: of a looc run: v, z0, a left-out augmentation, all, or several joined by + [the encoder's features]
     size: side of the input in pixels [the model's own]
     workers: processes that load images: auto or a number
     device: auto, cpu, cuda, mps
-    space: of a looc run: v, z0, a left-out augmentation, all, or several joined by + [the encoder's features]
     overwrite: replace the file in --out
     """
+    from cuewise.encoders.load import with_space
     from cuewise.probes.embed import write_embeddings
 
     return write_embeddings(
-    from cuewise.encoders.load import with_space
         with_space(model, space),
         list(data),
         Path(out),
@@ -172,10 +175,10 @@ def probe(
     batch_size: int | None = None,
     lr: float | None = None,
     steps: int | None = None,
+    space: str | None = None,
     size: int | None = None,
     seed: int = 0,
     cache: bool | None = None,
-    space: str | None = None,
     device: str = "auto",
 ) -> dict[str, Any]:
     """Score an encoder on labelled images: what its features know, or what it learns from there.
@@ -195,16 +198,16 @@ def probe(
     batch_size: images a step, for finetune [the preset's]
     lr: learning rate of finetune [the preset's, chosen on held-out images where there are several]
     steps: stop fine-tuning after that many steps, the schedule unchanged
+    space: of a looc run: v, z0, a left-out augmentation, all, or several joined by + [the encoder's features]
     size: side of the input in pixels [the model's own]
     seed: of everything random
     cache: keep features on disk and use them again (--no-cache does not) [on]
-    space: of a looc run: v, z0, a left-out augmentation, all, or several joined by + [the encoder's features]
     device: auto, cpu, cuda, mps
     """
+    from cuewise.encoders.load import with_space
     from cuewise.probes.run import run_probe
 
     return run_probe(
-    from cuewise.encoders.load import with_space
         kind,
         with_space(model, space),
         train=train,
@@ -233,10 +236,10 @@ def audit(
     train: list[str] | None = None,
     test: list[str] | None = None,
     only: str | None = None,
+    space: str | None = None,
     size: int | None = None,
     seed: int = 0,
     device: str = "auto",
-    space: str | None = None,
     overwrite: bool = False,
 ) -> dict[str, Any]:
     """Measure which cues models rely on, and write a report.
@@ -246,17 +249,17 @@ def audit(
     train: labelled images that probes are fitted on [shapes]
     test: images to score [the embedded cue sets]
     only: audits to run, separated by commas (see `cuewise list audits`)
+    space: of a looc run: v, z0, a left-out augmentation, all, or several joined by + [the encoder's features]
     size: side of the input in pixels [the model's own]
     seed: of everything random
     device: auto, cpu, cuda, mps
-    space: of a looc run: v, z0, a left-out augmentation, all, or several joined by + [the encoder's features]
     overwrite: replace the audit in --out
     """
     from cuewise.audits.run import audit_models
+    from cuewise.encoders.load import with_space
     from cuewise.report.folders import claim_folder, report_audits
 
     claim_folder(Path(out), overwrite)
-    from cuewise.encoders.load import with_space
     names = [a for a in only.split(",") if a] if only else []
     found = audit_models(
         [with_space(m, space) for m in model],
@@ -367,19 +370,60 @@ def export(
     run: a run folder or encoder.safetensors
     format: safetensors, torchvision, timm or onnx
     out: the file to write
+    space: of a looc run: v, z0, a left-out augmentation, all, or several joined by + (onnx)
     overwrite: replace the file in --out
     """
     from cuewise.encoders.export import export_encoder
-    space: of a looc run: v, z0, a left-out augmentation, all, or several joined by + (onnx)
+    from cuewise.encoders.load import with_space
 
     return export_encoder(with_space(run, space), format, Path(out), overwrite=overwrite)
 
-    from cuewise.encoders.load import with_space
+
+def reproduce(
+    *name: str,
+    out: str,
+    data: list[str] | None = None,
+    val: list[str] | None = None,
+    ood: list[str] | None = None,
+    budget: float | None = None,
+    seeds: int = 3,
+    epochs: int | None = None,
+    jobs: str = "auto",
+    overwrite: bool = False,
+) -> dict[str, Any]:
+    """Put the papers' claims to the test at lab scale: train, measure over seeds, say what held.
+
+    name: studies to run (see `cuewise list studies`) [all]
+    out: folder for the trained arms, results.json, results.md and report.html; a second call goes on where the first stopped
+    data: shapes, or labelled photographs to learn from [shapes]
+    val: labelled photographs to test on [a fifth of --data, held out]
+    ood: domains of labelled photographs: a probe is fitted on the first and tested on the others
+    budget: minutes for all of it together; fewer epochs where needed [as many as the lab is made for]
+    seeds: runs of every arm, each with its own seed; the same seeds in all arms
+    epochs: of every run [the lab's own]
+    jobs: runs side by side: auto (one a core) or a number
+    overwrite: start again, the trained arms in --out included
+    """
+    from cuewise.studies.run import run_studies
+
+    return run_studies(
+        name,
+        Path(out),
+        data=data or [],
+        val=val or [],
+        ood=ood or [],
+        budget=budget,
+        seeds=seeds,
+        epochs=epochs,
+        jobs=jobs,
+        overwrite=overwrite,
+    )
+
 
 def list_(what: str) -> dict[str, str]:
     """Say what there is.
 
-    what: methods, models, negatives, filters, audits, makers, probes or recipes
+    what: methods, models, negatives, filters, audits, makers, probes, recipes or studies
     """
     from cuewise.catalogue import catalogue
 
@@ -388,5 +432,5 @@ def list_(what: str) -> dict[str, str]:
 
 VERBS = {
     f.__name__.rstrip("_"): f
-    for f in (demo, pretrain, embed, probe, audit, score, compare, make, export, list_)
+    for f in (demo, pretrain, embed, probe, audit, score, compare, make, export, reproduce, list_)
 }

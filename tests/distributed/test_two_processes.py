@@ -14,12 +14,25 @@ import torch.multiprocessing as mp
 from torch import Tensor
 from torch.nn.parallel import DistributedDataParallel
 
-from cuewise.methods import Negatives
+from cuewise.methods import Negatives, methods
+from cuewise.methods.hard import IFM, Debiased, Hard, MoCHi, Reweighted
 from cuewise.train.distributed import Everyone
 from tests.contract.test_methods import CASES, IDS
 from tests.methods.conftest import small_batch, small_method
 
 BATCH, STEPS = 8, 3
+MAKERS: dict[str, Hard] = {
+    "mochi": MoCHi(candidates=6, pairs=7, with_query=5, start=0.3),
+    "ifm": IFM(),
+    "debiased": Debiased(),
+    "hard": Reweighted(),
+}
+PATCH = Negatives(("patch",), (2.0,))
+Case = tuple[str, Negatives, str]
+EVERY: list[Case] = [(name, dial, "") for name, dial in CASES] + [
+    (name, PATCH, hard) for name, kind in methods().items() if kind.takes_hard for hard in MAKERS
+]
+NAMES = IDS + [f"{name}-{hard}" for name, _, hard in EVERY if hard]
 # Batch norm would differ by design (statistics of half a batch), so encoder and heads go without it here.
 
 
@@ -32,8 +45,9 @@ def without_batch_norm(m: torch.nn.Module) -> torch.nn.Module:
     return m
 
 
-def build(name: str, dial: Negatives) -> Any:
-    m = without_batch_norm(small_method(name, negatives=dial, norm="group"))
+def build(name: str, dial: Negatives, hard: str) -> Any:
+    m: Any = without_batch_norm(small_method(name, negatives=dial, norm="group"))
+    m.hard = MAKERS.get(hard)
     return m.double()
 
 
@@ -55,13 +69,13 @@ def run(m: Any, module: Any, half: slice) -> dict[str, Any]:
     return {"losses": torch.stack(losses), "grads": grads, "queue": getattr(m, "queue", None)}
 
 
-def worker(rank: int, port: int, cases: list[tuple[str, Negatives]], folder: str) -> None:
+def worker(rank: int, port: int, cases: list[Case], folder: str) -> None:
     os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port))
     torch.set_num_threads(1)
     dist.init_process_group("gloo", rank=rank, world_size=2)
     out = []
-    for name, dial in cases:
-        m = build(name, dial)
+    for case in cases:
+        m = build(*case)
         m.comm = Everyone()
         module = DistributedDataParallel(m, broadcast_buffers=False)
         found = run(m, module, slice(rank * BATCH // 2, (rank + 1) * BATCH // 2))
@@ -79,14 +93,13 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> list[list[dict[str, Any]]]
     with socket.socket() as s:
         s.bind(("127.0.0.1", 0))
         port = s.getsockname()[1]
-    mp.spawn(worker, (port, CASES, str(folder)), nprocs=2)
+    mp.spawn(worker, (port, EVERY, str(folder)), nprocs=2)
     return [torch.load(folder / f"{rank}.pt", weights_only=True) for rank in range(2)]
 
 
-@pytest.mark.parametrize("case", range(len(CASES)), ids=IDS)
+@pytest.mark.parametrize("case", range(len(EVERY)), ids=NAMES)
 def test_equal_to_one_process_on_the_joint_batch(both: list[list[dict[str, Any]]], case: int) -> None:
-    name, dial = CASES[case]
-    m = build(name, dial)
+    name, m = EVERY[case][0], build(*EVERY[case])
     one = run(m, m, slice(None))
     for rank in range(2):
         two = both[rank][case]

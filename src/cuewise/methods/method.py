@@ -8,13 +8,16 @@ import pkgutil
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Protocol, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
 import torch
 from torch import Tensor, nn
 
 from cuewise.encoders import Encoder
 from cuewise.errors import UserError
+
+if TYPE_CHECKING:
+    from cuewise.methods.hard import Hard
 
 
 class Comm(Protocol):
@@ -107,6 +110,7 @@ class Method(nn.Module, ABC):
     negatives_from: ClassVar[tuple[str, ...]] = ()  # roles whose views negatives are cut from
     negative_kinds: ClassVar[tuple[str, ...]] = ()  # kinds of negatives that have a meaning
     alpha: ClassVar[float] = 2.0  # default weight of a negative
+    takes_hard: ClassVar[bool] = False  # whether --hard has a meaning
     optim: ClassVar[Mapping[str, Any]]
     Settings: ClassVar[type[MethodSettings]]
     needs_labels: ClassVar[bool] = False
@@ -122,6 +126,7 @@ class Method(nn.Module, ABC):
         seed: int = 0,
         classes: int = 0,
         leave_out: tuple[str, ...] = (),
+        hard: Hard | None = None,
     ) -> None:
         super().__init__()
         self.encoder = encoder
@@ -130,6 +135,8 @@ class Method(nn.Module, ABC):
         self.negatives = negatives or Negatives()
         self.comm: Comm = comm or Alone()
         self.classes = classes
+        self.hard = hard
+        self.progress = 0.0  # of training, 0…1
         self.generator = torch.Generator().manual_seed(seed)
 
     @abstractmethod

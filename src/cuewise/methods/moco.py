@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from cuewise.encoders.heads import mlp, unit
 from cuewise.encoders.momentum import follow, follow_statistics, forward_in_groups, momentum_copy
 from cuewise.errors import UserError
+from cuewise.methods.hard import Contrast, everyones_rows
 from cuewise.methods.method import Method, MethodSettings, Step, negative_role
 from cuewise.objectives.nce import extended_nce
 
@@ -46,6 +47,7 @@ class MoCo(Method):
     views = {"query": "moco-v2", "key": "moco-v2"}
     negatives_from = ("query",)
     negative_kinds = ("patch", "texture")
+    takes_hard = True
     optim = {"name": "sgd", "lr": 0.03, "reference_batch": 256, "weight_decay": 1e-4}
     Settings = Settings
     queue: Tensor
@@ -77,22 +79,35 @@ class MoCo(Method):
         return self
 
     def begin_step(self, progress: float) -> None:
+        self.progress = progress
         m, query = self.settings.momentum, nn.Sequential(self.encoder, self.projector)
         follow(self.key_network, query, m)
         if self.settings.statistics == "ema":
             follow_statistics(self.key_network, query, m)
 
     def forward(self, views: dict[str, Tensor], labels: Tensor) -> Step:
-        tau = self.settings.temperature
         q = unit(self.projector(self.encoder(views["query"])))  # B×C
         k, ns = self.embed_keys(views)  # B×C, B×M×C
         with torch.autocast(q.device.type, enabled=False):
             s_p = (q * k).sum(1)  # B
             s_n = q @ self.queue.T  # B×K
             s_ns = torch.einsum("bc,bmc->bm", q, ns) if ns is not None else None  # B×M
-        loss = extended_nce(s_p, s_n, s_ns, tau=tau, alpha=self.negatives.weights, mode=self.negatives.mode)
+            loss = self.contrast(q, s_p, s_n, s_ns)
         self.pending = k  # the queue still holds only earlier keys: a query never meets its own key there
         return Step(loss, q.detach(), k, ns)
+
+    def contrast(self, q: Tensor, s_p: Tensor, s_n: Tensor, s_ns: Tensor | None) -> Tensor:
+        """The loss of similarities B, B×K, B×M, made harder where --hard says so."""
+        tau, dial = self.settings.temperature, self.negatives
+        if self.hard is None:
+            return extended_nce(s_p, s_n, s_ns, tau=tau, alpha=dial.weights, mode=dial.mode)
+
+        def rows() -> tuple[int, Tensor]:
+            return everyones_rows(self.comm, len(q), 1, q.device)
+
+        return self.hard.loss(
+            Contrast(q, self.queue, s_p, s_n, s_ns, None, tau, dial, self.progress, rows, self.generator)
+        )
 
     @torch.no_grad()
     def embed_keys(self, views: dict[str, Tensor]) -> tuple[Tensor, Tensor | None]:

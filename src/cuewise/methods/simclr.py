@@ -9,8 +9,9 @@ import torch
 from torch import Tensor
 
 from cuewise.encoders.heads import mlp, unit
+from cuewise.methods.hard import Contrast, everyones_rows
 from cuewise.methods.method import Method, MethodSettings, Step, negative_role
-from cuewise.objectives.nt_xent import nt_xent
+from cuewise.objectives.nt_xent import in_batch, nt_xent
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,7 @@ class SimCLR(Method):
     views = {"first": "simclr", "second": "simclr"}
     negatives_from = ("first", "second")
     negative_kinds = ("patch", "texture")
+    takes_hard = True
     optim = {"name": "adam", "lr": 1e-3, "reference_batch": 256, "weight_decay": 1e-6}
     Settings = Settings
 
@@ -40,6 +42,9 @@ class SimCLR(Method):
         super().__init__(*args, **kwargs)
         s: Settings = self.settings
         self.projector = mlp([self.encoder.dim, s.hidden, s.dim], norm=True)
+
+    def begin_step(self, progress: float) -> None:
+        self.progress = progress
 
     def embed(self, images: Tensor) -> Tensor:
         return unit(self.projector(self.encoder(images)))
@@ -51,16 +56,27 @@ class SimCLR(Method):
         ns = (ns_first, ns_second) if ns_first is not None and ns_second is not None else None
         everyone = (self.comm.gather(z[0]), self.comm.gather(z[1]))  # W·B×C each
         with torch.autocast(z[0].device.type, enabled=False):
-            loss = nt_xent(
-                z,
-                everyone,
-                ns,
-                tau=self.settings.temperature,
-                alpha=self.negatives.weights,
-                mode=self.negatives.mode,
-                offset=self.comm.rank * len(z[0]),
-            )
+            loss = self.contrast(z, everyone, ns)
         return Step(loss, z[0].detach(), z[1].detach(), None if ns is None else ns[0].detach())
+
+    def contrast(
+        self, z: tuple[Tensor, Tensor], everyone: tuple[Tensor, Tensor], ns: tuple[Tensor, Tensor] | None
+    ) -> Tensor:
+        """The loss of both views of all images, made harder where --hard says so."""
+        tau, dial, offset = self.settings.temperature, self.negatives, self.comm.rank * len(z[0])
+        if self.hard is None:
+            return nt_xent(z, everyone, ns, tau=tau, alpha=dial.weights, mode=dial.mode, offset=offset)
+        s_p, s_n, columns = in_batch(z, everyone, offset=offset)  # 2B, 2B×(2WB−2)
+        q = torch.cat(z)  # 2B×C
+        s_ns = torch.einsum("bc,bmc->bm", q, torch.cat(ns)) if ns is not None else None  # 2B×M
+
+        def rows() -> tuple[int, Tensor]:
+            return everyones_rows(self.comm, len(q), 2, q.device)
+
+        bank = torch.cat(everyone)  # 2WB×C
+        return self.hard.loss(
+            Contrast(q, bank, s_p, s_n, s_ns, columns, tau, dial, self.progress, rows, self.generator)
+        )
 
     def embed_with_negatives(self, views: dict[str, Tensor], source: str) -> tuple[Tensor, Tensor | None]:
         """A view B×C and the negatives made of it B×M×C; each batch of negatives passes by itself unless shared."""

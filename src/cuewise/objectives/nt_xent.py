@@ -42,3 +42,23 @@ def nt_xent(
         s_ns = torch.einsum("bd,bmd->bm", anchors, torch.cat(ns))  # 2b×M
         logits = torch.cat([logits, weigh_negatives(s_ns, tau, alpha, mode)], dim=1)
     return F.cross_entropy(at_least_single(logits), positive)
+
+
+def in_batch(
+    z: tuple[Tensor, Tensor], everyone: tuple[Tensor, Tensor] | None = None, *, offset: int = 0
+) -> tuple[Tensor, Tensor, Tensor]:
+    """For 2b local anchors: s_p (2b), s_n (2b×(2B−2)), and the rows of `cat(everyone)` behind the columns of s_n.
+
+    z, everyone, offset  as in `nt_xent`, whose loss is `extended_nce` of these
+    """
+    everyone = everyone or z
+    b, total = len(z[0]), len(everyone[0])
+    s = torch.cat(z) @ torch.cat(everyone).T  # 2b×2B
+    low = torch.arange(b, device=s.device) + offset  # an anchor and its positive, in either order
+    low = torch.cat([low, low]).unsqueeze(1)
+    high = low + total
+    column = torch.arange(2 * total - 2, device=s.device).unsqueeze(0)  # jumps over both
+    column = column + (column >= low)
+    column = column + (column >= high)
+    positive = torch.cat([high[:b], low[b:]])
+    return s.gather(1, positive).squeeze(1), s.gather(1, column), column

@@ -119,6 +119,7 @@ def build(config: Config, out: Path, data: Dataset, fabric: Any) -> Run:
         comm=Everyone(),
         seed=config.seed,
         classes=len(data.classes),
+        hard=config.hard_dial(),
         leave_out=config.left_out,
     ).to(memory_format=torch.channels_last)
     if config.loop.compile:
@@ -156,6 +157,7 @@ def card_of(config: Config) -> dict[str, Any]:
         "alpha": list(config.alpha),
         "alpha_mode": config.alpha_mode,
         "patch_size": config.patch_size,
+        "hard": dict(config.hard),
         "leave_out": list(config.left_out),
         "color_jitter": config.color_jitter,
     }

@@ -1,0 +1,140 @@
+"""The --hard dial: ways to make negatives harder, for methods that tell a query from many negatives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor
+
+from cuewise.errors import UserError
+from cuewise.methods.method import Comm, Negatives
+from cuewise.objectives.debiased import debiased_nce
+from cuewise.objectives.ifm import ifm_nce
+from cuewise.objectives.mochi import draw_mixes, mochi
+from cuewise.objectives.nce import extended_nce
+
+
+@dataclass(frozen=True)
+class Contrast:
+    """Queries and what they are told from: all that a loss of this kind needs."""
+
+    q: Tensor  # A×C unit-norm queries
+    bank: Tensor  # K×C, where negatives come from
+    s_p: Tensor  # A
+    s_n: Tensor  # A×N
+    s_ns: Tensor | None  # A×M, to the queries' own negatives
+    columns: Tensor | None  # A×N rows of the bank; None: s_n has all of them, in order
+    tau: float
+    negatives: Negatives
+    progress: float  # of training, 0…1
+    rows: Callable[[], tuple[int, Tensor]]  # queries of all processes, and which of them are these
+    generator: torch.Generator
+
+    @property
+    def dial(self) -> dict[str, Any]:
+        return {"tau": self.tau, "alpha": self.negatives.weights, "mode": self.negatives.mode}
+
+
+class Hard:
+    """Base of the four: a name and a loss."""
+
+    name: ClassVar[str]
+
+    def loss(self, c: Contrast) -> Tensor:
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class MoCHi(Hard):
+    """The `candidates` hardest negatives, mixed in pairs (`pairs`) and with the query (`with_query`), from `start` on."""
+
+    candidates: int = 128  # N
+    pairs: int = 1024  # s
+    with_query: int = 512  # s′
+    start: float = 0.05  # share of training before it begins: 10 of 200 epochs
+    name: ClassVar[str] = "mochi"
+
+    def __post_init__(self) -> None:
+        if self.candidates < 1 or min(self.pairs, self.with_query) < 0 or not 0 <= self.start <= 1:
+            raise UserError(
+                "hard.candidates must be 1 or more, hard.pairs and hard.with_query 0 or more, hard.start in 0…1"
+            )
+
+    def loss(self, c: Contrast) -> Tensor:
+        if c.progress < self.start:
+            return extended_nce(c.s_p, c.s_n, c.s_ns, **c.dial)
+        n = min(self.candidates, c.s_n.shape[1])
+        total, mine = c.rows()
+        mixes = draw_mixes(total, n, self.pairs, self.with_query, c.generator).rows(mine)
+        s_h = mochi(c.q, c.bank.detach(), c.s_n, mixes, n, c.columns)  # A×(s+s′)
+        return extended_nce(c.s_p, torch.cat([c.s_n, s_h], dim=1), c.s_ns, **c.dial)
+
+
+@dataclass(frozen=True)
+class IFM(Hard):
+    """Similarities moved by `epsilon` against the query in half of the loss."""
+
+    epsilon: float = 0.1
+    name: ClassVar[str] = "ifm"
+
+    def __post_init__(self) -> None:
+        if self.epsilon < 0:
+            raise UserError(f"hard.epsilon {self.epsilon}: must be 0 or more")
+
+    def loss(self, c: Contrast) -> Tensor:
+        return ifm_nce(c.s_p, c.s_n, c.s_ns, epsilon=self.epsilon, **c.dial)
+
+
+@dataclass(frozen=True)
+class Debiased(Hard):
+    """Negatives corrected for those that are of the query's class: a share of `prior`."""
+
+    prior: float = 0.1  # τ⁺
+    name: ClassVar[str] = "debiased"
+
+    def __post_init__(self) -> None:
+        _check_prior(self.prior)
+
+    def loss(self, c: Contrast) -> Tensor:
+        return debiased_nce(c.s_p, c.s_n, c.s_ns, prior=self.prior, **c.dial)
+
+
+@dataclass(frozen=True)
+class Reweighted(Hard):
+    """As debiased, and hard negatives weigh more, the more so the larger `beta`."""
+
+    prior: float = 0.1  # τ⁺
+    beta: float = 1.0
+    name: ClassVar[str] = "hard"
+
+    def __post_init__(self) -> None:
+        _check_prior(self.prior)
+        if self.beta < 0:
+            raise UserError(f"hard.beta {self.beta}: must be 0 or more")
+
+    def loss(self, c: Contrast) -> Tensor:
+        return debiased_nce(c.s_p, c.s_n, c.s_ns, prior=self.prior, beta=self.beta, **c.dial)
+
+
+def _check_prior(prior: float) -> None:
+    if not 0 <= prior < 1:
+        raise UserError(f"hard.prior {prior}: a share from 0 to below 1")
+
+
+HARD: Mapping[str, type[MoCHi | IFM | Debiased | Reweighted]] = {
+    kind.name: kind for kind in (MoCHi, IFM, Debiased, Reweighted)
+}
+
+
+def everyones_rows(comm: Comm, queries: int, copies: int, device: torch.device) -> tuple[int, Tensor]:
+    """How many queries all processes have, and which are ours: a draw for all is the same however they are shared out.
+
+    queries  of this process; `copies` blocks of equal length (the views), each block in the order of the images
+    """
+    b = queries // copies
+    block = torch.arange(b, device=device) + comm.rank * b
+    mine = torch.cat([block + i * comm.world * b for i in range(copies)])
+    return copies * comm.world * b, mine
