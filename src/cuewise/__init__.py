@@ -2,7 +2,7 @@
 
 from cuewise.compiled import keep_kernels
 from cuewise.errors import Interrupted, UserError
-from cuewise.verbs import audit, compare, demo, embed, export, make, pretrain, probe, score
+from cuewise.verbs import audit, compare, demo, embed, export, make, pretrain, probe, reproduce, score
 from cuewise.verbs import list_ as list
 
 keep_kernels()
@@ -20,5 +20,6 @@ __all__ = [
     "make",
     "pretrain",
     "probe",
+    "reproduce",
     "score",
 ]

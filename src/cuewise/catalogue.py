@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from cuewise.errors import UserError
 
-KINDS = ("methods", "models", "negatives", "filters", "audits", "makers", "probes", "recipes")
+KINDS = ("methods", "models", "negatives", "filters", "audits", "makers", "probes", "recipes", "studies")
 
 
 def catalogue(what: str) -> dict[str, str]:
-    """name → summary of all methods, models, negatives, filters, audits, makers, probes or recipes."""
+    """name → summary of all methods, models, negatives, filters, audits, makers, probes, recipes or studies."""
     if what not in KINDS:
         raise UserError(f"cannot list {what!r}: {', '.join(KINDS)}")
     return globals()[f"_{what}"]()
@@ -71,3 +71,9 @@ def _recipes() -> dict[str, str]:
     from cuewise.recipes import recipes
 
     return {name: r.summary for name, r in recipes().items()}
+
+
+def _studies() -> dict[str, str]:
+    from cuewise.studies.study import studies
+
+    return {name: s.summary for name, s in studies().items()}

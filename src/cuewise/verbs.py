@@ -236,10 +236,19 @@ def audit(
     train: list[str] | None = None,
     test: list[str] | None = None,
     only: str | None = None,
+    limit: int = 200,
+    answers: str = "auto",
+    class_map: str | None = None,
+    human: str | None = None,
+    reference_errors: str | None = None,
+    superclasses: str | None = None,
     space: str | None = None,
     size: int | None = None,
     seed: int = 0,
     device: str = "auto",
+    workers: str = "auto",
+    engine: str = "local",
+    address: str | None = None,
     overwrite: bool = False,
 ) -> dict[str, Any]:
     """Measure which cues models rely on, and write a report.
@@ -249,17 +258,27 @@ def audit(
     train: labelled images that probes are fitted on [shapes]
     test: images to score [the embedded cue sets]
     only: audits to run, separated by commas (see `cuewise list audits`)
+    limit: images of which changed copies are made; 0 takes all
+    answers: whose answers count: head (the model's own classifier), probe (fitted on --train), auto
+    class_map: a JSON file that says which outputs of the classifier stand for which class [ImageNet's, where it fits]
+    human: a CSV of people's decisions on the cue-conflict images, shown beside the model's
+    reference_errors: a JSON file of a reference model's mean error by corruption, for the mean corruption error
+    superclasses: a JSON file of class and superclass, for accuracy on kinds and on their breeds
     space: of a looc run: v, z0, a left-out augmentation, all, or several joined by + [the encoder's features]
     size: side of the input in pixels [the model's own]
     seed: of everything random
     device: auto, cpu, cuda, mps
+    workers: processes that make changed copies: auto or a number
+    engine: local, or ray for a cluster
+    address: of the Ray cluster
     overwrite: replace the audit in --out
     """
-    from cuewise.audits.run import audit_models
+    from cuewise.audits.run import audit_models, claim, comparison, finish
     from cuewise.encoders.load import with_space
     from cuewise.report.folders import claim_folder, report_audits
 
-    claim_folder(Path(out), overwrite)
+    if not claim(Path(out), overwrite):
+        claim_folder(Path(out), overwrite)
     names = [a for a in only.split(",") if a] if only else []
     found = audit_models(
         [with_space(m, space) for m in model],
@@ -270,8 +289,20 @@ def audit(
         size=size,
         seed=seed,
         device=device,
+        limit=limit,
+        answers=answers,
+        class_map=class_map,
+        human=human,
+        reference_errors=reference_errors,
+        superclasses=superclasses,
+        workers=None if workers == "auto" else int(workers),
+        engine=engine,
+        address=address,
+        unfinished=True,
     )
-    return report_audits(found, Path(out))
+    result = report_audits(found, Path(out))
+    finish(Path(out))
+    return {**result, **comparison([document for _, document in found])}
 
 
 def score(file: str, *, audit: str = "shape_bias", subject: str | None = None) -> dict[str, Any]:

@@ -1,0 +1,155 @@
+"""One run of one arm with one seed: trained once, measured once, kept by a hash of what it is."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import json
+import shutil
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from cuewise.config import FREE_TO_CHANGE, difference, resolve
+from cuewise.data import open_data
+from cuewise.errors import UserError
+from cuewise.studies.labs import Lab
+from cuewise.studies.measures import MEASURES, Quantities
+from cuewise.studies.trained import Trained
+from cuewise.train.checkpoint import write_text_atomically
+from cuewise.train.pretrain import run_pretrain
+from cuewise.train.reload import progress_of
+
+FORMAT = 1  # raise when a change of the code makes trained arms stale
+
+
+@dataclass(frozen=True)
+class Job:
+    """The layer of options of one run, its folder, and the measures to take."""
+
+    config: dict[str, Any]
+    folder: str
+    measures: tuple[str, ...]
+    images: int  # that training passes through the network, for the progress bar
+
+    def to_json(self, lab: Lab) -> str:
+        return json.dumps({"config": self.config, "folder": self.folder, "measures": self.measures,
+                           "images": self.images, "lab": asdict(lab)})  # fmt: skip
+
+
+def job_of(config: dict[str, Any], place: Path, measures: tuple[str, ...]) -> Job:
+    """Where the run of this configuration lives below DIR/arms."""
+    data = open_data(config["data"])
+    own = departures(resolve(config).as_dict())
+    content = json.dumps([FORMAT, own, data.fingerprint()["hash"]], sort_keys=True)
+    name = hashlib.sha256(content.encode()).hexdigest()[:12]
+    images = len(data) // config["batch_size"] * config["batch_size"] * config["epochs"]
+    return Job(config, str(place / name), measures, images)
+
+
+def departures(config: Mapping[str, Any]) -> dict[str, Any]:
+    """What differs from the defaults of its method, so that options added later leave the hash of older arms alone."""
+    plain = resolve({"method": config["method"]}).as_dict()
+
+    def differ(a: Mapping[str, Any], b: Mapping[str, Any]) -> dict[str, Any]:
+        out: dict[str, Any] = {}
+        for key, value in a.items():
+            if isinstance(value, Mapping) and isinstance(b.get(key), Mapping):
+                if inner := differ(value, b[key]):
+                    out[key] = inner
+            elif value != b.get(key):
+                out[key] = value
+        return out
+
+    found = {
+        k: v for k, v in differ(config, plain).items() if k not in (*FREE_TO_CHANGE, "data", "precision")
+    }
+    return {"method": config["method"], **found}
+
+
+def is_trained(job: Job) -> bool:
+    """Whether its run has reached its end, with the same settings as far as the saved ones name them."""
+    folder = Path(job.folder)
+    if not (folder / "config.yaml").is_file():
+        return False
+    done, total = progress_of(folder)
+    if not 0 < total <= done:
+        return False
+    saved = yaml.safe_load((folder / "config.yaml").read_text())
+    now = resolve(job.config).as_dict()
+    known = {k: v for k, v in now.items() if k in saved}
+    return not [
+        d
+        for d in difference(_shared(saved, known), _shared(known, saved))
+        if "None" not in d.split(" → ")[-1]
+    ]
+
+
+def _shared(a: Mapping[str, Any], b: Mapping[str, Any]) -> dict[str, Any]:
+    """a, cut to the keys that b has too."""
+    return {
+        k: _shared(v, b[k]) if isinstance(v, Mapping) and isinstance(b[k], Mapping) else v
+        for k, v in a.items()
+        if k in b
+    }
+
+
+def run_job(job: Job, lab: Lab) -> dict[str, Quantities]:
+    """Train to the end (from the last checkpoint, where there is one), then take what has not been measured yet."""
+    folder = Path(job.folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    with alone(folder):
+        if not is_trained(job):
+            train(job, folder)
+        return take(job, lab, folder)
+
+
+def train(job: Job, folder: Path) -> None:
+    """Go on with the run, or start it again where it was begun by another version of its settings."""
+    try:
+        run_pretrain([job.config], folder, resume=True)
+    except UserError as error:
+        if "another configuration" not in str(error) and "checkpoint" not in str(error):
+            raise
+        print(f"{folder.name}: {error}; starting this arm again", file=sys.stderr)
+        for item in folder.iterdir():
+            if item.name != "lock":
+                shutil.rmtree(item) if item.is_dir() else item.unlink()
+        run_pretrain([job.config], folder, resume=True)
+
+
+def take(job: Job, lab: Lab, folder: Path) -> dict[str, Quantities]:
+    """The measures, from their files where they stand."""
+    trained = Trained(folder, lab.sets)
+    out: dict[str, Quantities] = {}
+    for name in job.measures:
+        file = measured_file(folder, name, lab)
+        if not file.is_file():
+            values = MEASURES[name].take(trained, lab)
+            file.parent.mkdir(exist_ok=True)
+            write_text_atomically(json.dumps(values, indent=1) + "\n", file)
+        out[name] = json.loads(file.read_text())
+    return out
+
+
+def measured_file(folder: Path, name: str, lab: Lab) -> Path:
+    return folder / "measured" / f"{name}-{MEASURES[name].protocol(lab)}.json"
+
+
+def is_done(job: Job, lab: Lab) -> bool:
+    """Whether nothing is left to do."""
+    folder = Path(job.folder)
+    return all(measured_file(folder, m, lab).is_file() for m in job.measures) and is_trained(job)
+
+
+@contextlib.contextmanager
+def alone(folder: Path) -> Iterator[None]:
+    """Two studies that share DIR never train the same arm at once: the second waits and finds it done."""
+    with (folder / "lock").open("w") as handle:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield

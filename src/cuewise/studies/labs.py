@@ -1,0 +1,136 @@
+"""The two laboratories: embedded shapes, and a folder of photographs. Every constant of the studies stands here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from cuewise.config import merge
+
+Sets = Mapping[str, Sequence[str]]
+
+
+@dataclass(frozen=True)
+class Lab:
+    """Common configuration and constants of all studies, and the data that is measured on."""
+
+    name: str
+    base: Mapping[str, Any]  # of every arm; `data`, `size`, `epochs`, `batch_size` are in it
+    main: str  # the method of the studies that do not name one
+    methods: Mapping[str, Mapping[str, Any]]  # method → what it needs beside the base
+    patch: Mapping[str, Any]  # what makes a patch negative suit these images
+    alphas: tuple[float, ...]  # of the α sweep, 0 first
+    alpha: float  # where a study needs one α only
+    out_alphas: tuple[float, ...]  # also trained with the weight outside the exponential
+    byol_alpha: float
+    banks: tuple[int, ...]  # lengths of MoCo's queue
+    patch_ranges: tuple[str, ...]  # of the grid study, from small to large
+    sets: Sets = field(default_factory=dict)  # role → DATA, see measures.py
+
+    def config(self, settings: Mapping[str, Any], method: str, seed: int, epochs: int) -> dict[str, Any]:
+        """The whole layer of one run."""
+        own = {"method": method, "seed": seed, "epochs": epochs, "workers": "0"}
+        return merge(self.base, self.methods.get(method, {}), settings, own)
+
+    def negative(self, alpha: float, kind: str = "patch", **more: Any) -> dict[str, Any]:
+        """The layer that turns a negative on."""
+        own = dict(self.patch) if kind == "patch" else {}
+        return {"negatives": [kind], "alpha": [float(alpha)], **own, **more}
+
+
+SIZE = 32
+# ---------------------------------------------------------------------------------------------------------- shapes
+# Grey views, so that colour alone does not tell the images apart. Patches are large, because the textures of the
+# embedded images are: a patch must hold a piece of texture for the negative to keep it.
+SHAPES = Lab(
+    name="shapes",
+    base={
+        "data": [f"shapes:aligned?rho=1&n=6400&part=train&size={SIZE}"],
+        "model": "cuewise/resnet-tiny?width=16",
+        "size": SIZE,
+        "epochs": 12,
+        "batch_size": 128,
+        "views": {"scale": [0.2, 1.0], "gray_p": 1.0},
+        "optim": {"lr": 0.004, "warmup_epochs": 1},
+    },
+    main="simclr",
+    methods={
+        "simclr": {"simclr": {"temperature": 0.2, "statistics": "shared"}},
+        "moco": {"optim": {"lr": 0.06}, "moco": {"queue": 1024, "momentum": 0.99, "statistics": "shared"}},
+        "looc": {"optim": {"lr": 0.06}},
+        "byol": {"optim": {"name": "sgd", "lr": 0.06, "reference_batch": 256}, "byol": {"hidden": 512}},
+    },
+    patch={"patch_size": "5:12"},
+    alphas=(0, 1, 2, 3),
+    alpha=2.0,
+    out_alphas=(2, 3),
+    byol_alpha=0.05,
+    banks=(128, 512, 2048),
+    patch_ranges=("2:5", "4:8", "5:12", "8:16"),
+    sets={
+        "probe": [f"shapes:aligned?rho=1&n=3200&part=train&size={SIZE}"],
+        "clean": [f"shapes:aligned?rho=1&n=1600&part=test&size={SIZE}"],
+        "conflict": [f"shapes:conflict?n=1600&part=test&size={SIZE}"],
+        "texture_only": [f"shapes:texture_only?n=800&part=test&size={SIZE}"],
+        "silhouette": [f"shapes:silhouette?n=800&part=test&size={SIZE}"],
+        "sketch": [f"shapes:sketch?n=800&part=test&size={SIZE}"],
+        "fine_train": [f"shapes:fine?n=1600&part=train&size={SIZE}"],
+        "fine": [f"shapes:fine?n=1600&part=test&size={SIZE}"],
+        "coloured_train": [f"shapes:coloured?n=1600&part=train&size={SIZE}"],
+        "coloured": [f"shapes:coloured?n=800&part=test&size={SIZE}"],
+        "rotated_train": [f"shapes:rotated?rho=1&n=1600&part=train&size={SIZE}"],
+        "rotated": [f"shapes:rotated?rho=1&n=800&part=test&size={SIZE}"],
+        "disjoint_train": [f"shapes:disjoint?n=1600&part=train&size={SIZE}"],
+        "disjoint": [f"shapes:disjoint?n=800&part=test&size={SIZE}"],
+    },
+)
+# ----------------------------------------------------------------------------------------------------- photographs
+PHOTOGRAPHS = Lab(
+    name="photographs",
+    base={
+        "model": "cuewise/resnet-tiny?width=16",
+        "size": SIZE,
+        "epochs": 12,
+        "batch_size": 128,
+        "views": {"scale": [0.2, 1.0]},
+        "optim": {"lr": 0.06},
+    },
+    main="moco",
+    methods={
+        "simclr": {"optim": {"lr": 0.004, "warmup_epochs": 1}, "simclr": {"temperature": 0.2}},
+        "moco": {"moco": {"queue": 4096, "temperature": 0.2, "momentum": 0.99, "statistics": "shared"}},
+        "looc": {},
+        "byol": {"optim": {"name": "sgd", "lr": 0.06, "reference_batch": 256}, "byol": {"hidden": 512}},
+    },
+    patch={"patch_size": "4:10"},
+    alphas=(0, 1, 2, 3),
+    alpha=1.0,
+    out_alphas=(2,),
+    byol_alpha=0.05,
+    banks=(512, 2048, 8192),
+    patch_ranges=("2:5", "4:10", "8:16"),
+)
+
+
+def photographs(data: Sequence[str], val: Sequence[str], ood: Sequence[str]) -> Lab:
+    """The lab of a user's own images. `ood`: the domain that a probe is fitted on, then those it is tested on."""
+    sets: dict[str, list[str]] = {"probe": list(data)}
+    if val:
+        sets["clean"] = list(val)
+    if ood:
+        sets["ood_train"] = [ood[0]]
+        sets |= {f"ood/{short(spec)}": [spec] for spec in ood[1:]}
+    return Lab(
+        **{**PHOTOGRAPHS.__dict__, "base": merge(PHOTOGRAPHS.base, {"data": list(data)}), "sets": sets}
+    )
+
+
+def short(spec: str) -> str:
+    """The last part of a path, without its ending."""
+    return spec.rstrip("/").rpartition("/")[2].partition(".")[0]
+
+
+def lab_of(data: Sequence[str], val: Sequence[str], ood: Sequence[str]) -> Lab:
+    """`shapes` as it stands, or the photographs that the user names."""
+    return SHAPES if list(data) in ([], ["shapes"]) else photographs(data, val, ood)

@@ -1,0 +1,137 @@
+"""Worker processes of one thread each, fed one job after the other; a killed worker costs the steps since its checkpoint."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import selectors
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import IO, Any
+
+from cuewise.errors import UserError
+
+TRIES = 3  # of a job whose worker dies
+PATIENCE = 120.0  # seconds for workers to write a checkpoint after Ctrl-C
+
+
+class Worker:
+    """One process and the number of the job it is at."""
+
+    def __init__(self, threads: int, log: Path) -> None:
+        names = ("OMP_NUM_THREADS", "NUMBA_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
+        self.log: IO[str] = log.open("a", encoding="utf-8")
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "cuewise.studies.worker"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self.log,
+            text=True,
+            env={**os.environ, **dict.fromkeys(names, str(threads))},
+            start_new_session=True,  # Ctrl-C reaches the parent alone, which asks the workers to stop
+        )
+        self.job: int | None = None
+
+    def give(self, number: int, line: str) -> None:
+        self.job = number
+        assert self.process.stdin is not None
+        try:
+            self.process.stdin.write(line + "\n")
+            self.process.stdin.flush()
+        except BrokenPipeError:
+            pass  # dead already: `answer` will find out
+
+    def answer(self) -> dict[str, Any] | None:
+        """What it says; None if it is dead."""
+        assert self.process.stdout is not None
+        line = self.process.stdout.readline()
+        return json.loads(line) if line.endswith("\n") else None
+
+    def close(self) -> None:
+        """End of input: an idle worker leaves, a busy one writes a checkpoint first."""
+        if self.process.stdin is not None and not self.process.stdin.closed:
+            with contextlib.suppress(BrokenPipeError):
+                self.process.stdin.close()
+
+    def wait(self) -> None:
+        try:
+            self.process.wait(PATIENCE)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+        self.log.close()
+
+
+def run_all(
+    lines: Sequence[str],
+    workers: int,
+    threads: int,
+    log: Path,
+    done: Callable[[int, dict[str, Any]], None],
+    tick: Callable[[list[int]], None] = lambda running: None,
+) -> None:
+    """Give every line to a worker and every answer to `done`, in the order of arrival; `tick` is called each second."""
+    waiting, tries = list(range(len(lines))), [0] * len(lines)
+    waiting.reverse()
+    crew: list[Worker] = []
+    selector = selectors.DefaultSelector()
+
+    def hire() -> None:
+        worker = Worker(threads, log)
+        crew.append(worker)
+        assert worker.process.stdout is not None
+        selector.register(worker.process.stdout, selectors.EVENT_READ, worker)
+        feed(worker)
+
+    def feed(worker: Worker) -> None:
+        worker.job = None
+        if waiting:
+            worker.give(number := waiting.pop(), lines[number])
+
+    try:
+        for _ in range(min(workers, len(lines))):
+            hire()
+        while any(w.job is not None for w in crew):
+            for key, _ in selector.select(timeout=1.0):
+                worker: Worker = key.data
+                number, answer = worker.job, worker.answer()
+                if answer is not None and number is not None:
+                    _raise(answer, log)
+                    done(number, answer)
+                    feed(worker)
+                    continue
+                selector.unregister(key.fileobj)
+                crew.remove(worker)
+                worker.close()
+                worker.wait()
+                if number is not None:
+                    tries[number] += 1
+                    _complain(worker.process.returncode, tries[number], log)
+                    waiting.append(number)
+                    hire()
+            tick([w.job for w in crew if w.job is not None])
+    finally:
+        for worker in crew:
+            worker.close()
+        for worker in crew:
+            worker.wait()
+        selector.close()
+
+
+def _raise(answer: dict[str, Any], log: Path) -> None:
+    if "error" in answer:
+        if answer["mend"]:
+            raise UserError(answer["error"])
+        raise RuntimeError(f"an arm failed (see {log}):\n{answer['error']}")
+
+
+def _complain(code: int, tries: int, log: Path) -> None:
+    said = f"a worker was ended by {'signal ' + str(-code) if code < 0 else 'exit code ' + str(code)}"
+    if tries >= TRIES:
+        raise UserError(f"{said} {tries} times in a row; see {log}. Out of memory? Try fewer --jobs")
+    print(f"cuewise: {said}; its arm goes on from its last checkpoint", file=sys.stderr, flush=True)
+    time.sleep(0.2)

@@ -1,0 +1,132 @@
+"""From measured quantities to results.json: tables, paired differences, verdicts, figures."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from cuewise.studies.plan import Plan
+from cuewise.studies.statistics import plain, t_interval
+from cuewise.studies.study import Figure, Study
+from cuewise.studies.table import Table
+from cuewise.train.environment import environment
+
+
+def document_of(
+    chosen: Sequence[Study],
+    plan: Plan,
+    measured: Sequence[dict[str, float]],
+    *,
+    took: float,
+    trained_now: int,
+    budget: float | None,
+) -> dict[str, Any]:
+    """results.json."""
+    from cuewise import __version__
+
+    tables = {s.name: table_of(s, plan, measured) for s in chosen}
+    found = {
+        "cuewise": __version__,
+        "lab": plan.lab.name,
+        "data": list(plan.lab.base["data"]),
+        "sets": {role: list(specs) for role, specs in plan.lab.sets.items()},
+        "seeds": list(plan.seeds),
+        "epochs": plan.epochs,
+        "budget_minutes": budget,
+        "took_seconds": took,
+        "runs": len(plan.jobs),
+        "trained_now": trained_now,
+        "environment": environment(),
+        "studies": {s.name: study_part(s, tables[s.name], plan) for s in chosen},
+    }
+    return plain(found)
+
+
+def table_of(study: Study, plan: Plan, measured: Sequence[dict[str, float]]) -> Table:
+    """The quantities of a study's arms, seed by seed."""
+    arms = plan.places.get(study.name, {})
+    return Table({a: {s: measured[j] for s, j in zip(plan.seeds, jobs)} for a, jobs in arms.items()})
+
+
+def study_part(study: Study, table: Table, plan: Plan) -> dict[str, Any]:
+    """One study: arms with every value, means with intervals, paired differences to the first arm, verdicts, figures."""
+    lab, base = plan.lab, table.arms[0] if table.arms else ""
+    by_name = {a.name: a for a in study.arms(lab)}
+    arms = []
+    for name in table.arms:
+        arm = by_name[name]
+        jobs = [plan.jobs[i] for i in plan.places[study.name][name]]
+        arms.append(
+            {
+                "name": name,
+                "x": arm.x,
+                "method": arm.method or lab.main,
+                "settings": dict(arm.settings),
+                "runs": [Path(j.folder).name for j in jobs],
+                "seeds": {str(s): dict(v) for s, v in table.values[name].items()},
+                "means": {q: list(table.interval(name, q)) for q in table.quantities},
+                "differences": {
+                    q: list(t_interval(table.difference(name, base, q)))
+                    for q in table.quantities
+                    if name != base
+                },
+            }
+        )
+    verdicts = [(c, c.judge(table, lab)) for c in study.claims]
+    return {
+        "summary": study.summary,
+        "reference": study.reference,
+        "base": base,
+        "quantities": table.quantities,
+        "arms": arms,
+        "left_out": plan.left_out[study.name],
+        "claims": [
+            {
+                "number": c.number,
+                "sentence": c.sentence,
+                "strength": c.strength,
+                "verdict": v.word,
+                "numbers": v.numbers,
+            }
+            for c, v in verdicts
+        ],
+        "figures": {f.name: drawn for f in study.figures if (drawn := figure_of(f, study, table, plan))},
+    }
+
+
+def figure_of(figure: Figure, study: Study, table: Table, plan: Plan) -> dict[str, Any] | None:
+    """In the form of audit.json; None where none of its quantities was measured."""
+    by_name = {a.name: a for a in study.arms(plan.lab)}
+    series, numbers = [], True
+    groups = figure.groups(plan.lab)
+    for group, names in groups.items():
+        arms = [n for n in names if n in table.values]
+        for quantity in figure.quantities:
+            if not arms or not table.has(arms, quantity):
+                continue
+            x = [by_name[n].x for n in arms]
+            numbers = numbers and all(v is not None for v in x)
+            intervals = [table.interval(n, quantity) for n in arms]
+            label = " ".join(
+                p for p in (group, quantity if len(figure.quantities) > 1 or not group else "") if p
+            )
+            series.append(
+                {
+                    "name": label,
+                    "x": x if all(v is not None for v in x) else list(arms),
+                    "y": [m for m, _, _ in intervals],
+                    "low": [low for _, low, _ in intervals],
+                    "high": [high for _, _, high in intervals],
+                }
+            )
+    if not series:
+        return None
+    return {
+        "title": figure.title,
+        "kind": "lines" if numbers else "bars",
+        "xlabel": figure.xlabel,
+        "ylabel": figure.ylabel,
+        "series": series,
+        "note": f"Means over {len(plan.seeds)} seeds with 95 % t intervals.",
+    }

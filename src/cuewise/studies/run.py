@@ -1,0 +1,195 @@
+"""cuewise reproduce: plan, train and measure every arm with every seed, judge the claims, write what was found."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from cuewise.errors import Interrupted, UserError
+from cuewise.progress import Progress
+from cuewise.studies.jobs import Job, is_done, measured_file
+from cuewise.studies.labs import Lab, lab_of
+from cuewise.studies.measures import applicable
+from cuewise.studies.plan import Plan, make_plan
+from cuewise.studies.pool import run_all
+from cuewise.studies.results import document_of
+from cuewise.studies.study import Study, choose
+from cuewise.studies.timing import fitting_epochs
+from cuewise.studies.trained import opened
+from cuewise.studies.writing import write_results
+from cuewise.train.checkpoint import write_text_atomically
+from cuewise.train.log import read_metrics
+
+MEASURE_SHARE = (
+    0.35  # what an embedded image costs of a training image: one forward instead of three and a backward
+)
+FIT_SECONDS = 6.0  # of the probes of one arm
+
+
+def run_studies(
+    names: Sequence[str],
+    out: Path,
+    *,
+    data: Sequence[str] = (),
+    val: Sequence[str] = (),
+    ood: Sequence[str] = (),
+    budget: float | None = None,
+    seeds: int = 3,
+    epochs: int | None = None,
+    jobs: str = "auto",
+    overwrite: bool = False,
+    lab: Lab | None = None,
+) -> dict[str, Any]:
+    """All named studies in one lab; returns the verdicts. A second call goes on where the first stopped."""
+    began = time.monotonic()
+    if seeds < 1:
+        raise UserError(f"--seeds {seeds}: must be 1 or more (3 for intervals)")
+    chosen, lab = choose(names), lab or lab_of(data, val, ood)
+    claim(out, overwrite)
+    workers, threads = job_count(jobs)
+    arms = out / "arms"
+    full = epochs or int(lab.base["epochs"])
+    if budget is not None and epochs is None:
+        full = budgeted(chosen, lab, out, seeds, full, budget, workers, threads)
+    plan = make_plan(chosen, lab, arms, seeds, full)
+    say_plan(plan, chosen, workers, threads)
+    try:
+        measured, trained_now = work(plan, out, workers, threads)
+    except KeyboardInterrupt:
+        raise Interrupted(f"stopped; the same command goes on (finished arms are in {arms})") from None
+    took = time.monotonic() - began
+    document = document_of(chosen, plan, measured, took=took, trained_now=trained_now, budget=budget)
+    return write_results(document, out)
+
+
+def claim(out: Path, overwrite: bool) -> None:
+    """Make sure that DIR may be written: new, empty, or a study of ours."""
+    if out.exists() and not out.is_dir():
+        raise UserError(f"--out {out} is a file; name a folder")
+    started = out.is_dir() and any(out.iterdir())
+    ours = (out / "arms").is_dir()
+    if started and not ours:
+        raise UserError(f"{out} is not empty and holds no study of cuewise; name another --out")
+    if started and overwrite:
+        shutil.rmtree(out)
+    (out / "arms").mkdir(parents=True, exist_ok=True)
+
+
+def job_count(text: str) -> tuple[int, int]:
+    """(processes, threads of each): auto is one process of one thread a core, which beats one process on all cores."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    if text == "auto":
+        return (1, cores) if torch.cuda.is_available() else (cores, 1)
+    if not text.isdigit() or int(text) < 1:
+        raise UserError(f"--jobs {text}: auto, or a number of arms to train side by side")
+    return int(text), max(1, cores // int(text))
+
+
+def budgeted(
+    chosen: Sequence[Study],
+    lab: Lab,
+    out: Path,
+    seeds: int,
+    epochs: int,
+    budget: float,
+    workers: int,
+    threads: int,
+) -> int:
+    """The epochs that fit --budget; written down, so that the same command goes on with the same number."""
+    note = out / "budget.json"
+    asked = {
+        "budget": budget,
+        "studies": [s.name for s in chosen],
+        "seeds": seeds,
+        "epochs": epochs,
+        "lab": lab.name,
+    }
+    if note.is_file() and (saved := json.loads(note.read_text())).get("asked") == asked:
+        return int(saved["epochs"])
+    if budget <= 0:
+        raise UserError(f"--budget {budget}: a number of minutes")
+    plan = make_plan(chosen, lab, out / "arms", seeds, 1)
+    of_first_seed = sorted({i for arms in plan.places.values() for jobs in arms.values() for i in jobs[:1]})
+    times: dict[int, float] = {}
+    lines = [json.dumps({**json.loads(plan.jobs[i].to_json(lab)), "time": True}) for i in of_first_seed]
+    print(f"timing the first steps of {len(lines)} arms", file=sys.stderr)
+    run_all(lines, workers, threads, out / "workers.log", lambda n, a: times.update({n: a["timed"]}))
+    costs = [t for t in times.values() for _ in range(seeds)]
+    mean = sum(costs) / len(costs)
+    measuring = MEASURE_SHARE * mean * measured_images(chosen, lab) + FIT_SECONDS
+    found = fitting_epochs(budget * 60, workers, plan.jobs[0].images, epochs, costs, measuring)
+    text = f"--budget {budget:g} minutes: {found} of {epochs} epochs ({1 / mean:.0f} images/s in each of {workers} processes)"
+    print(text, file=sys.stderr)
+    write_text_atomically(json.dumps({"asked": asked, "epochs": found, "said": text}) + "\n", note)
+    return found
+
+
+def measured_images(chosen: Sequence[Study], lab: Lab) -> int:
+    """Images that are embedded to measure one arm."""
+    roles = {r for s in chosen for m in applicable(s.measures, lab) for r in m.sets(lab) or ()}
+    return sum(len(opened(tuple(lab.sets[r]))) for r in roles) + 2048
+
+
+def say_plan(plan: Plan, chosen: Sequence[Study], workers: int, threads: int) -> None:
+    arms = sum(len(a) for a in plan.places.values())
+    text = f"{len(chosen)} studies, {arms} arms, {len(plan.seeds)} seeds: {len(plan.jobs)} runs of {plan.epochs} epochs"
+    print(f"{text}, {workers} at a time with {threads} thread{'s' * (threads > 1)} each", file=sys.stderr)
+    for study, found in plan.left_out.items():
+        for arm, why in found.items():
+            print(f"{study}: {arm} is left out: {why}", file=sys.stderr)
+
+
+def work(plan: Plan, out: Path, workers: int, threads: int) -> tuple[list[dict[str, float]], int]:
+    """The quantities of every job in the plan's order, and how many runs were not there yet."""
+    open_jobs = [i for i, job in enumerate(plan.jobs) if not is_done(job, plan.lab)]
+    total = sum(j.images for j in plan.jobs)
+    rest = sum(plan.jobs[i].images for i in open_jobs)
+    lines = [plan.jobs[i].to_json(plan.lab) for i in open_jobs]
+    with Progress(total, "images", "reproducing", start=total - rest) as bar:
+        shown = Shown(bar, plan, open_jobs)
+        run_all(lines, workers, threads, out / "workers.log", shown.done, shown.tick)
+    return [quantities(job, plan.lab) for job in plan.jobs], len(open_jobs)
+
+
+class Shown:
+    """One progress bar over all runs, from what their own metrics tell."""
+
+    def __init__(self, bar: Progress, plan: Plan, open_jobs: list[int]) -> None:
+        self.bar, self.plan, self.open = bar, plan, open_jobs
+        self.finished = len(plan.jobs) - len(open_jobs)
+        self.seen: dict[int, int] = {}
+
+    def done(self, n: int, answer: dict[str, Any]) -> None:
+        self.finished += 1
+        self.advance(n, self.plan.jobs[self.open[n]].images)
+
+    def tick(self, running: list[int]) -> None:
+        for n in running:
+            self.advance(n, images_done(self.plan.jobs[self.open[n]]))
+
+    def advance(self, n: int, images: int) -> None:
+        self.bar.add(max(0, images - self.seen.get(n, 0)), runs=f"{self.finished}/{len(self.plan.jobs)}")
+        self.seen[n] = max(images, self.seen.get(n, 0))
+
+
+def images_done(job: Job) -> int:
+    """As the run's own metrics tell."""
+    file = Path(job.folder) / "metrics.jsonl"
+    rows = read_metrics(file) if file.is_file() else []
+    return min(job.images, int(rows[-1]["step"]) * int(job.config["batch_size"])) if rows else 0
+
+
+def quantities(job: Job, lab: Lab) -> dict[str, float]:
+    """What has been measured of a finished job, all measures together."""
+    out: dict[str, float] = {}
+    for name in job.measures:
+        out |= json.loads(measured_file(Path(job.folder), name, lab).read_text())
+    return out

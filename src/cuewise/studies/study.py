@@ -1,0 +1,93 @@
+"""What a study is: arms to train, quantities to measure, claims to judge, figures to draw; and the list of all."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from cuewise.errors import UserError
+from cuewise.studies.labs import Lab
+from cuewise.studies.table import Table
+
+
+@dataclass(frozen=True)
+class Arm:
+    """One setting: overrides on the lab's common configuration. `x` is its place on the axis of the figure."""
+
+    name: str
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    method: str = ""  # the lab's main method unless named
+    x: float | None = None
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """held is None where the lab cannot measure what the claim is about."""
+
+    held: bool | None
+    numbers: str
+
+    @property
+    def word(self) -> str:
+        return "not measured" if self.held is None else "held" if self.held else "not held"
+
+
+NOT_MEASURED = Verdict(None, "not measured in this lab")
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A claim of METHODS section 4: `judge` reads the table; `strength` A should hold, B is expected, C may need scale."""
+
+    number: str
+    sentence: str
+    strength: str
+    judge: Callable[[Table, Lab], Verdict]
+
+
+@dataclass(frozen=True)
+class Figure:
+    """Lines of quantities over the arms' x (or bars over the arms' names); several lines of arms by `groups`."""
+
+    name: str
+    title: str
+    xlabel: str
+    ylabel: str
+    quantities: tuple[str, ...]
+    groups: Callable[[Lab], Mapping[str, Sequence[str]]]  # line → its arms in order
+
+
+@dataclass(frozen=True)
+class Study:
+    """One experiment of a paper."""
+
+    name: str
+    summary: str
+    arms: Callable[[Lab], list[Arm]]
+    measures: tuple[str, ...]
+    claims: tuple[Claim, ...]
+    figures: tuple[Figure, ...]
+    reference: str = ""  # the figure or table it mirrors
+
+
+def studies() -> dict[str, Study]:
+    """All studies by name: the files of this room that declare a STUDY."""
+    package = importlib.import_module(__package__ or "cuewise.studies")
+    found: dict[str, Study] = {}
+    for info in pkgutil.iter_modules(package.__path__):
+        if info.name.startswith(("ns_", "looc_")):
+            study = importlib.import_module(f"{package.__name__}.{info.name}").STUDY
+            found[study.name] = study
+    return dict(sorted(found.items()))
+
+
+def choose(names: Sequence[str]) -> list[Study]:
+    """The named studies, or all."""
+    found = studies()
+    for name in names:
+        if name not in found:
+            raise UserError(f"no study {name!r}; there are: {', '.join(found)}")
+    return [found[name] for name in dict.fromkeys(names)] or list(found.values())

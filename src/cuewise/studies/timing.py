@@ -1,0 +1,51 @@
+"""How long an arm would take, from its first steps; and how many epochs fit a budget."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cuewise.config import complete, resolve
+from cuewise.data import open_data
+from cuewise.train.distributed import launch
+from cuewise.train.loop import optimise
+from cuewise.train.pretrain import build
+
+if TYPE_CHECKING:
+    from cuewise.studies.jobs import Job
+
+WARM, TIMED = 3, 8  # steps
+
+
+def time_job(job: Job) -> float:
+    """Seconds a training image of this arm costs here and now."""
+    config = resolve(job.config)
+    data = open_data(config.data)
+    config = complete(config, len(data))
+    fabric = launch(config.devices, 1, config.precision, 1.0)
+    fabric.launch()
+    with tempfile.TemporaryDirectory() as folder:
+        run = build(config, Path(folder), data, fabric)
+        run.method.train()
+        began = time.monotonic()
+        for n, batch in enumerate(islice(run.loader.batches(epochs=1), WARM + TIMED)):
+            if n == WARM:
+                began = time.monotonic()
+            optimise(run, batch)
+    steps = max(1, n + 1 - WARM)
+    return (time.monotonic() - began) / (steps * config.batch_size)
+
+
+def fitting_epochs(
+    seconds: float, jobs: int, images: int, epochs: int, per_image: list[float], measuring: float
+) -> int:
+    """The epochs at which all runs, `measuring` seconds each included, end within `seconds`; 1 … `epochs`.
+
+    images: of one epoch. per_image: seconds a training image of each run.
+    """
+    room = seconds * jobs - measuring * len(per_image)
+    an_epoch = images * sum(per_image)
+    return max(1, min(epochs, int(room / an_epoch))) if an_epoch else epochs

@@ -1,0 +1,101 @@
+"""results.json, results.md and report.html from one document."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from cuewise.progress import clock
+from cuewise.report.study import write_study_page
+from cuewise.train.checkpoint import write_text_atomically
+
+
+def write_results(document: dict[str, Any], out: Path) -> dict[str, Any]:
+    """All three files; returns what the shell prints."""
+    command = document["environment"].get("command", "")
+    document["command"] = command if "reproduce" in command else "cuewise reproduce"
+    document["command"] = _tidy(document["command"])
+    write_text_atomically(json.dumps(document, indent=1, ensure_ascii=False) + "\n", out / "results.json")
+    write_text_atomically(results_markdown(document), out / "results.md")
+    page = write_study_page(document, out)
+    verdicts = {
+        f"{name} claim {c['number']} ({c['strength']})": f"{c['verdict']}: {c['numbers']}"
+        for name, study in document["studies"].items()
+        for c in study["claims"]
+    }
+    took = clock(document["took_seconds"])
+    return {**verdicts, "results": str(out / "results.md"), "report": str(page), "took": took}
+
+
+def _tidy(command: str) -> str:
+    words = shlex.split(command)
+    at = words.index("reproduce") if "reproduce" in words else 0
+    return shlex.join(["cuewise", *words[at:]])
+
+
+def results_markdown(document: Mapping[str, Any]) -> str:
+    """Tables and verdicts as docs/results.md shows them."""
+    seeds = document["seeds"]
+    head = [
+        f"# Claims at lab scale: {document['lab']}",
+        "",
+        f"    {document['command']}",
+        "",
+        f"{document['runs']} runs of {document['epochs']} epochs, seeds {', '.join(map(str, seeds))}, "
+        f"{clock(document['took_seconds'])} in this call ({document['trained_now']} runs were new)"
+        + (f", --budget {document['budget_minutes']:g} minutes" if document["budget_minutes"] else "")
+        + ".",
+        "Means over seeds ± half the 95 % t interval; differences are paired by seed, in brackets their t interval.",
+        "",
+    ]
+    parts = ["\n".join(head)]
+    parts += [study_markdown(name, study) for name, study in document["studies"].items()]
+    return "\n".join(parts)
+
+
+def study_markdown(name: str, study: Mapping[str, Any]) -> str:
+    """Claims first, then the table of means and the table of differences."""
+    lines = [
+        f"## {name}",
+        "",
+        f"{study['summary']}{' (' + study['reference'] + ')' if study['reference'] else ''}.",
+        "",
+    ]
+    lines += ["| claim | strength | verdict | measured |", "| --- | --- | --- | --- |"]
+    lines += [
+        f"| {c['number']}. {_cell(c['sentence'])} | {c['strength']} | **{c['verdict']}** | {_cell(c['numbers'])} |"
+        for c in study["claims"]
+    ]
+    lines += ["", *_table(study, "means", "mean"), ""]
+    if len(study["arms"]) > 1:
+        lines += [f"Paired differences to {study['base']}:", "", *_table(study, "differences", ""), ""]
+    lines += [f"Left out: {arm}: {why}" for arm, why in study["left_out"].items()]
+    return "\n".join(lines)
+
+
+def _table(study: Mapping[str, Any], key: str, _: str) -> list[str]:
+    """Quantities down, arms across."""
+    arms = [a for a in study["arms"] if key == "means" or a["name"] != study["base"]]
+    rows = [f"| | {' | '.join(_cell(a['name']) for a in arms)} |", "| --- |" + " --- |" * len(arms)]
+    for quantity in study["quantities"]:
+        cells = [_number(a[key].get(quantity), signed=key == "differences") for a in arms]
+        rows.append(f"| {quantity} | {' | '.join(cells)} |")
+    return rows
+
+
+def _number(interval: Sequence[float | None] | None, *, signed: bool) -> str:
+    """mean ± half, or a signed difference with its interval."""
+    if not interval or interval[0] is None:
+        return "–"
+    mean, low, high = interval
+    if signed:
+        ends = f" [{low:+.3f}, {high:+.3f}]" if low is not None and high is not None else ""
+        return f"{mean:+.3f}{ends}"
+    return f"{mean:.3f}" + (f" ± {(high - low) / 2:.3f}" if low is not None and high is not None else "")
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")
