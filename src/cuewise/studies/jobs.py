@@ -19,7 +19,7 @@ from cuewise.config import FREE_TO_CHANGE, difference, resolve
 from cuewise.data import open_data
 from cuewise.errors import UserError
 from cuewise.studies.labs import Lab
-from cuewise.studies.measures import MEASURES, Quantities
+from cuewise.studies.measures import Quantities, find_measure
 from cuewise.studies.trained import Trained
 from cuewise.train.checkpoint import write_text_atomically
 from cuewise.train.pretrain import run_pretrain
@@ -130,7 +130,7 @@ def take(job: Job, lab: Lab, folder: Path) -> dict[str, Quantities]:
     for name in job.measures:
         file = measured_file(folder, name, lab)
         if not file.is_file():
-            values = MEASURES[name].take(trained, lab)
+            values = find_measure(name).take(trained, lab)
             file.parent.mkdir(exist_ok=True)
             write_text_atomically(json.dumps(values, indent=1) + "\n", file)
         out[name] = json.loads(file.read_text())
@@ -138,7 +138,7 @@ def take(job: Job, lab: Lab, folder: Path) -> dict[str, Quantities]:
 
 
 def measured_file(folder: Path, name: str, lab: Lab) -> Path:
-    return folder / "measured" / f"{name}-{MEASURES[name].protocol(lab)}.json"
+    return folder / "measured" / f"{name}-{find_measure(name).protocol(lab)}.json"
 
 
 def is_done(job: Job, lab: Lab) -> bool:

@@ -20,6 +20,7 @@ class Lab:
     main: str  # the method of the studies that do not name one
     methods: Mapping[str, Mapping[str, Any]]  # method → what it needs beside the base
     patch: Mapping[str, Any]  # what makes a patch negative suit these images
+    colour: Mapping[str, Any]  # for studies that are about colour: views in colour
     alphas: tuple[float, ...]  # of the α sweep, 0 first
     alpha: float  # where a study needs one α only
     out_alphas: tuple[float, ...]  # also trained with the weight outside the exponential
@@ -58,10 +59,12 @@ SHAPES = Lab(
     methods={
         "simclr": {"simclr": {"temperature": 0.2, "statistics": "shared"}},
         "moco": {"optim": {"lr": 0.06}, "moco": {"queue": 1024, "momentum": 0.99, "statistics": "shared"}},
-        "looc": {"optim": {"lr": 0.06}},
+        "looc": {"optim": {"lr": 0.06}, "looc": {"queue": 1024, "momentum": 0.99}},
+        "addone": {"optim": {"lr": 0.06}, "addone": {"queue": 1024, "momentum": 0.99}},
         "byol": {"optim": {"name": "sgd", "lr": 0.06, "reference_batch": 256}, "byol": {"hidden": 512}},
     },
     patch={"patch_size": "5:12"},
+    colour={"views": {"gray_p": 0.2}},
     alphas=(0, 1, 2, 3),
     alpha=2.0,
     out_alphas=(2, 3),
@@ -100,10 +103,12 @@ PHOTOGRAPHS = Lab(
     methods={
         "simclr": {"optim": {"lr": 0.004, "warmup_epochs": 1}, "simclr": {"temperature": 0.2}},
         "moco": {"moco": {"queue": 4096, "temperature": 0.2, "momentum": 0.99, "statistics": "shared"}},
-        "looc": {},
+        "looc": {"looc": {"queue": 4096, "momentum": 0.99}},
+        "addone": {"addone": {"queue": 4096, "momentum": 0.99}},
         "byol": {"optim": {"name": "sgd", "lr": 0.06, "reference_batch": 256}, "byol": {"hidden": 512}},
     },
     patch={"patch_size": "4:10"},
+    colour={},
     alphas=(0, 1, 2, 3),
     alpha=1.0,
     out_alphas=(2,),

@@ -6,11 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from cuewise.errors import UserError
 from cuewise.studies.jobs import Job, job_of
 from cuewise.studies.labs import Lab
 from cuewise.studies.measures import applicable
-from cuewise.studies.study import Arm, Study
+from cuewise.studies.study import Study
 
 
 @dataclass(frozen=True)
@@ -22,22 +21,19 @@ class Plan:
     epochs: int
     jobs: list[Job]
     places: dict[str, dict[str, list[int]]]  # study → arm → job of each seed
-    left_out: dict[str, dict[str, str]]  # study → arm → why it cannot be trained
 
 
 def make_plan(studies: Sequence[Study], lab: Lab, place: Path, seeds: int, epochs: int) -> Plan:
     """Seed by seed, so that a study that is stopped early has whole seeds."""
     jobs: dict[str, Job] = {}
     places: dict[str, dict[str, dict[int, str]]] = {}
-    left_out: dict[str, dict[str, str]] = {s.name: {} for s in studies}
     numbers = tuple(range(seeds))
     for seed in numbers:
         for study in studies:
             measures = tuple(m.name for m in applicable(study.measures, lab))
             for arm in study.arms(lab):
-                job = _job(arm, lab, place, measures, seed, epochs, left_out[study.name])
-                if job is None:
-                    continue
+                config = lab.config(arm.settings, arm.method or lab.main, seed, epochs)
+                job = job_of(config, place, measures)
                 known = jobs.get(job.folder)
                 if known:  # another study measures this run, too
                     both = tuple(dict.fromkeys([*known.measures, *measures]))
@@ -46,27 +42,4 @@ def make_plan(studies: Sequence[Study], lab: Lab, place: Path, seeds: int, epoch
                 places.setdefault(study.name, {}).setdefault(arm.name, {})[seed] = job.folder
     order = {folder: i for i, folder in enumerate(jobs)}
     found = {s: {a: [order[f] for f in by.values()] for a, by in arms.items()} for s, arms in places.items()}
-    return Plan(lab, numbers, epochs, list(jobs.values()), found, left_out)
-
-
-def _job(
-    arm: Arm,
-    lab: Lab,
-    place: Path,
-    measures: tuple[str, ...],
-    seed: int,
-    epochs: int,
-    left_out: dict[str, str],
-) -> Job | None:
-    config = lab.config(arm.settings, arm.method or lab.main, seed, epochs)
-    try:
-        return job_of(config, place, measures)
-    except UserError as error:
-        if (
-            "no setting" not in str(error)
-            and "no method" not in str(error)
-            and "no meaning" not in str(error)
-        ):
-            raise
-        left_out[arm.name] = str(error)
-        return None
+    return Plan(lab, numbers, epochs, list(jobs.values()), found)

@@ -80,7 +80,6 @@ def study_part(study: Study, table: Table, plan: Plan) -> dict[str, Any]:
         "base": base,
         "quantities": table.quantities,
         "arms": arms,
-        "left_out": plan.left_out[study.name],
         "claims": [
             {
                 "number": c.number,

@@ -35,7 +35,7 @@ FIT_SECONDS = 6.0  # of the probes of one arm
 
 
 def run_studies(
-    names: Sequence[str],
+    names: Sequence[str | Study],
     out: Path,
     *,
     data: Sequence[str] = (),
@@ -142,9 +142,6 @@ def say_plan(plan: Plan, chosen: Sequence[Study], workers: int, threads: int) ->
     arms = sum(len(a) for a in plan.places.values())
     text = f"{len(chosen)} studies, {arms} arms, {len(plan.seeds)} seeds: {len(plan.jobs)} runs of {plan.epochs} epochs"
     print(f"{text}, {workers} at a time with {threads} thread{'s' * (threads > 1)} each", file=sys.stderr)
-    for study, found in plan.left_out.items():
-        for arm, why in found.items():
-            print(f"{study}: {arm} is left out: {why}", file=sys.stderr)
 
 
 def work(plan: Plan, out: Path, workers: int, threads: int) -> tuple[list[dict[str, float]], int]:

@@ -60,7 +60,7 @@ class Figure:
     groups: Callable[[Lab], Mapping[str, Sequence[str]]]  # line → its arms in order
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Study:
     """One experiment of a paper."""
 
@@ -84,10 +84,10 @@ def studies() -> dict[str, Study]:
     return dict(sorted(found.items()))
 
 
-def choose(names: Sequence[str]) -> list[Study]:
-    """The named studies, or all."""
+def choose(names: Sequence[str | Study]) -> list[Study]:
+    """The named studies, or all; a Study of one's own stands for itself."""
     found = studies()
     for name in names:
-        if name not in found:
+        if isinstance(name, str) and name not in found:
             raise UserError(f"no study {name!r}; there are: {', '.join(found)}")
-    return [found[name] for name in dict.fromkeys(names)] or list(found.values())
+    return [found[n] if isinstance(n, str) else n for n in dict.fromkeys(names)] or list(found.values())

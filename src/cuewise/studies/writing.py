@@ -72,7 +72,6 @@ def study_markdown(name: str, study: Mapping[str, Any]) -> str:
     lines += ["", *_table(study, "means", "mean"), ""]
     if len(study["arms"]) > 1:
         lines += [f"Paired differences to {study['base']}:", "", *_table(study, "differences", ""), ""]
-    lines += [f"Left out: {arm}: {why}" for arm, why in study["left_out"].items()]
     return "\n".join(lines)
 
 

@@ -1,0 +1,45 @@
+"""Add-one against leave-one-out: a space that meets one augmentation, or all but one (claim 33)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from cuewise.config import merge
+from cuewise.studies.labs import Lab
+from cuewise.studies.statistics import agree
+from cuewise.studies.study import NOT_MEASURED, Arm, Claim, Figure, Study, Verdict
+from cuewise.studies.table import Table, signed
+
+ARMS = ("MoCo", "LooC", "AddOne")
+
+
+def arms(lab: Lab) -> list[Arm]:
+    """Colour is the augmentation."""
+    color = merge(lab.colour, {"leave_out": ["color"]})
+    return [
+        Arm("MoCo", lab.colour, method="moco"),
+        Arm("LooC", color, method="looc"),
+        Arm("AddOne", color, method="addone"),
+    ]
+
+
+def add_one_is_worse(t: Table, lab: Lab) -> Verdict:
+    if not t.has(ARMS[1:], "clean"):
+        return NOT_MEASURED
+    d = t.difference("LooC", "AddOne", "clean")
+    return Verdict(agree(d), f"clean: LooC − AddOne {signed(d)}")
+
+
+def groups(lab: Lab) -> dict[str, Sequence[str]]:
+    return {"": ARMS}
+
+
+STUDY = Study(
+    name="looc-addone",
+    summary="Add-one and leave-one-out views of colour",
+    reference="appendix E of Xiao et al. 2021",
+    arms=arms,
+    measures=("clean", "colour", "disjoint", "ood"),
+    claims=(Claim("33", "add-one with colour is clearly worse than leave-one-out", "B", add_one_is_worse),),
+    figures=(Figure("accuracy", "Accuracy", "arm", "accuracy", ("clean", "colour"), groups),),
+)

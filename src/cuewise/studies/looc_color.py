@@ -1,0 +1,48 @@
+"""Colour as a cue: thrown away by MoCo's jitter, kept by LooC (claim 31)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from cuewise.config import merge
+from cuewise.studies.labs import Lab
+from cuewise.studies.statistics import agree
+from cuewise.studies.study import NOT_MEASURED, Arm, Claim, Figure, Study, Verdict
+from cuewise.studies.table import Table, signed
+
+ARMS = ("MoCo", "LooC")
+EQUAL = 0.02  # a colour-free accuracy that is lower by less than this counts as equal
+
+
+def arms(lab: Lab) -> list[Arm]:
+    return [
+        Arm("MoCo", lab.colour, method="moco"),
+        Arm("LooC", merge(lab.colour, {"leave_out": ["color"]}), method="looc"),
+    ]
+
+
+def colour_kept(t: Table, lab: Lab) -> Verdict:
+    if not t.has(ARMS, "colour", "clean"):
+        return NOT_MEASURED
+    colour, clean = (t.difference("LooC", "MoCo", q) for q in ("colour", "clean"))
+    held = agree(colour) and (float(clean.mean()) > -EQUAL or not agree(-clean))
+    return Verdict(held, f"LooC − MoCo: colour {signed(colour)}, clean {signed(clean)}")
+
+
+def groups(lab: Lab) -> dict[str, Sequence[str]]:
+    return {"": ARMS}
+
+
+STUDY = Study(
+    name="looc-color",
+    summary="A colour task and a colour-free task on MoCo and LooC (colour)",
+    reference="Table 2 of Xiao et al. 2021",
+    arms=arms,
+    measures=("clean", "colour", "disjoint", "ood"),
+    claims=(
+        Claim(
+            "31", "LooC beats MoCo on the colour task and equals it on a colour-free one", "B", colour_kept
+        ),
+    ),
+    figures=(Figure("accuracy", "Accuracy", "arm", "accuracy", ("colour", "clean"), groups),),
+)

@@ -1,0 +1,76 @@
+"""The size of the patches: which prior serves clean images, which images without texture (M3, claim 21)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from cuewise.cues.patches import parse_range
+from cuewise.studies.labs import Lab
+from cuewise.studies.statistics import agree
+from cuewise.studies.study import NOT_MEASURED, Arm, Claim, Figure, Study, Verdict
+from cuewise.studies.table import Table, signed
+
+AUGMENT = ["hflip", "vflip", "rot90"]
+
+
+def name_of(span: str) -> str:
+    return f"d = {span.replace(':', '–')}"
+
+
+def grid(lab: Lab) -> list[str]:
+    return [name_of(r) for r in lab.patch_ranges]
+
+
+def turned(lab: Lab) -> str:
+    return f"{grid(lab)[-1]}, flips and turns"
+
+
+def arms(lab: Lab) -> list[Arm]:
+    """Each interval once, and the largest patches with flips and quarter turns."""
+    out = [Arm("no negatives")]
+    for span, name in zip(lab.patch_ranges, grid(lab)):
+        low, high = parse_range(span)
+        out.append(Arm(name, {**lab.negative(lab.alpha), "patch_size": span}, x=(low + high) / 2))
+    largest = {**lab.negative(lab.alpha), "patch_size": lab.patch_ranges[-1], "patch_augment": AUGMENT}
+    return [*out, Arm(turned(lab), largest)]
+
+
+def larger_for_shape(t: Table, lab: Lab) -> Verdict:
+    """From the smallest to the largest patches: what texture-free accuracy gains over what clean accuracy gains."""
+    if not t.has(grid(lab), "clean", "texture_free"):
+        return NOT_MEASURED
+    first, last = grid(lab)[0], grid(lab)[-1]
+    clean, free = (t.difference(last, first, q) for q in ("clean", "texture_free"))
+    return Verdict(
+        agree(free - clean) and agree(free),
+        f"{last} − {first}: clean {signed(clean)}, texture-free {signed(free)}",
+    )
+
+
+def turns_do_not_help(t: Table, lab: Lab) -> Verdict:
+    if not t.has([turned(lab)], "clean", "texture_free"):
+        return NOT_MEASURED
+    found = {q: t.difference(turned(lab), grid(lab)[-1], q) for q in ("clean", "texture_free")}
+    said = ", ".join(f"{q} {signed(d)}" for q, d in found.items())
+    return Verdict(not all(agree(d) for d in found.values()), said)
+
+
+def groups(lab: Lab) -> dict[str, Sequence[str]]:
+    return {"": grid(lab)}
+
+
+STUDY = Study(
+    name="ns-patch-grid",
+    summary="The interval that the side of the patches is drawn from",
+    reference="Figure 11 of Ge et al. 2021",
+    arms=arms,
+    measures=("clean", "conflict", "cues", "similarity", "ood"),
+    claims=(
+        Claim("21a", "larger patches help texture-free accuracy more than clean", "C", larger_for_shape),
+        Claim("21b", "flips and turns of the patches do not help with large patches", "C", turns_do_not_help),
+    ),
+    figures=(
+        Figure("accuracy", "Accuracy", "mean side of the patches in pixels", "accuracy",
+               ("clean", "texture_free"), groups),
+    ),
+)  # fmt: skip
