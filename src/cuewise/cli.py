@@ -157,7 +157,9 @@ def show(name: str, result: dict[str, Any], target: str | None) -> None:
             return
         with open(target, "w", encoding="utf-8") as handle:
             handle.write(text + "\n")
-    for score in result.get("scores", []):
+    if "comparison" in result:
+        print(side_by_side(**result["comparison"]))
+    for score in [] if "comparison" in result else result.get("scores", []):
         line = f"{score['name']:<34} {number(score['value'])}"
         if score.get("low") is not None:
             line += f"  [{number(score['low'])}, {number(score['high'])}]"
@@ -165,6 +167,13 @@ def show(name: str, result: dict[str, Any], target: str | None) -> None:
     for key, value in result.items():
         if isinstance(value, str | int | float):
             print(f"{key:<14} {value}")
+
+
+def side_by_side(columns: list[str], rows: list[list[Any]]) -> str:
+    """A table: a line a score, a column a model."""
+    cells = [columns] + [[row[0], *map(number, row[1:])] for row in rows]
+    widths = [max(len(line[k]) for line in cells) for k in range(len(columns))]
+    return "\n".join("  ".join(c.ljust(w) for c, w in zip(line, widths)).rstrip() for line in cells)
 
 
 def number(value: float | None) -> str:

@@ -45,6 +45,14 @@ class Progress:
         elif time.monotonic() - self.last >= QUIET_SECONDS:
             self._line(fields)
 
+    def skip(self, n: int) -> None:
+        """Count n as done before: they say nothing about the rate."""
+        self.start += n
+        self.done += n
+        if self.bar is not None:
+            self.bar.initial += n
+            self.bar.update(n)
+
     def say(self, text: str) -> None:
         """A line above the bar."""
         if self.bar is not None:

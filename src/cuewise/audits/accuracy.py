@@ -1,23 +1,81 @@
-"""How many images of the test sets are classified right, by a linear probe and by neighbours?"""
+"""How many images of the test sets are classified right?"""
 
 from __future__ import annotations
 
-from cuewise.audits.audit import Finding, Subject, audit
+import numpy as np
+
+from cuewise.audits.answerer import Unasked
+from cuewise.audits.audit import Finding, Needs, Subject, audit
+from cuewise.audits.changed import lost
+from cuewise.audits.domains import labelled
+from cuewise.audits.figures import figure, series
+from cuewise.data import Dataset
 from cuewise.probes import KNNProbe
-from cuewise.probes.run import shared_classes
+from cuewise.scores import Score, proportion
 
 
-@audit("accuracy", "linear and k-NN accuracy on each labelled test set")
+@audit(
+    "accuracy",
+    "accuracy on each labelled test set: of the classifier, or of a linear and a k-NN probe",
+    lambda s: Needs(sets=labelled(s)),
+)
 def accuracy(subject: Subject) -> Finding:
-    """linear/… and knn/… on every test set with labels; classes that were not trained are left out."""
+    """linear/… and knn/… (probes), or head/… with top-5, on every test set with labels; unknown classes are left out."""
     out = Finding()
+    by_probe = subject.answers_by == "probe"
+    reasons, names = [], []
+    for name, data in labelled(subject):
+        try:
+            found = by_probe_scores(subject, name, data) if by_probe else by_head_scores(subject, name, data)
+        except Unasked as error:
+            reasons.append(str(error))
+            continue
+        out.scores += found
+        names.append(name)
+    if not out.scores:
+        raise Unasked(reasons[0] if reasons else "no labelled test set: give --test with one folder a class")
+    kinds = list(dict.fromkeys(s.name.partition("/")[0] for s in out.scores))
+    groups = [[s for s in out.scores if s.name.startswith(f"{k}/")] for k in kinds]
+    drawn = [series(f"{subject.name}: {k}", names, g) for k, g in zip(kinds, groups) if len(g) == len(names)]
+    out.figures["accuracy"] = figure("bars", "Accuracy", "test set", *drawn)
+    return out
+
+
+def by_probe_scores(subject: Subject, name: str, data: Dataset) -> list[Score]:
+    """A linear probe and weighted neighbours, both fitted on the training set."""
+    answerer = subject.answerer(data)
+    labels = answerer.labels(data)
+    found = subject.features(data, name)
+    own = labels[found.index]
+    finite = np.asarray(np.isfinite(found.features).all(axis=1))
+    rows = np.flatnonzero((own >= 0) & finite)
+    if not (own >= 0).any():
+        raise Unasked(f"{name} shares no class with the training set ({', '.join(answerer.classes[:5])}, …)")
+    note = lost(np.where(finite[own >= 0], 1.0, np.nan))
     train = subject.train_features
     knn = KNNProbe().fit(train.features, train.labels)
-    for name, data in subject.test:
-        if data.labels is None:
-            continue
-        found = subject.features(data, name)
-        rows, labels = shared_classes(found, data, subject.train)
-        out.scores.append(subject.probe.score(found.features[rows], labels, f"linear/{name}"))
-        out.scores.append(knn.score(found.features[rows], labels, f"knn/{name}"))
+    scores = [
+        answerer.probe.score(found.features[rows], own[rows], f"linear/{name}"),
+        knn.score(found.features[rows], own[rows], f"knn/{name}"),
+    ]
+    return [Score(s.name, s.value, s.low, s.high, s.n, s.protocol + note) for s in scores]
+
+
+def by_head_scores(subject: Subject, name: str, data: Dataset) -> list[Score]:
+    """Top-1 of the model's own classifier, and top-5 where there are more than five classes."""
+    answerer = subject.answerer(data)
+    labels = answerer.labels(data)
+    found = subject.features(data, name)
+    own = labels[found.index]
+    if not (own >= 0).any():
+        raise Unasked(f"{name} shares no class with the classifier")
+    p = answerer.probabilities(found.features[own >= 0])
+    finite = ~np.isnan(p).any(1)
+    protocol = answerer.probe.protocol + lost(np.where(finite, 1.0, np.nan))
+    order, truth = np.argsort(-p[finite], axis=1, kind="stable"), own[own >= 0][finite]
+    out = []
+    for kind, k in (("head", 1), ("head_top5", 5)):
+        if k == 1 or p.shape[1] > 5:
+            hits = (order[:, :k] == truth[:, None]).any(1)
+            out.append(proportion(f"{kind}/{name}/accuracy", int(hits.sum()), len(hits), protocol))
     return out

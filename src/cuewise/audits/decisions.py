@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,6 +27,26 @@ def parse_stimulus(name: str) -> tuple[str, str] | None:
     """(shape, texture) of a stimulus' file name, or None if it does not parse."""
     match = STIMULUS.match(name.rpartition("/")[2])
     return (match["shape"], match["texture"]) if match and match["shape"] and match["texture"] else None
+
+
+def cues_in(name: str, known: Collection[str] | None = None) -> tuple[str, str] | None:
+    """The same for names of known classes, which may have hyphens and numbers in them: "t-shirt2-mp3 player1.png"."""
+    if known is None:
+        return parse_stimulus(name)
+    stem = re.sub(r"\.\w+$", "", name.rpartition("/")[2])
+    for cut in [i for i, c in enumerate(stem) if c == "-"]:
+        found = [
+            next((n for n in _readings(part) if n in known), None) for part in (stem[:cut], stem[cut + 1 :])
+        ]
+        if found[0] is not None and found[1] is not None:
+            return found[0], found[1]
+    return None
+
+
+def _readings(part: str) -> list[str]:
+    """A class with its number, from the longest reading of the class to the shortest."""
+    short = part.rstrip("0123456789")
+    return [part[:n] for n in range(len(part), len(short) - 1, -1)] + [short.rstrip(" _")]
 
 
 def shape_bias_scores(decisions: Sequence[Decision], protocol: str) -> tuple[list[Score], dict[str, Any]]:

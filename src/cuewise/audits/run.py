@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import math
+import shutil
+import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from cuewise.audits.audit import Finding, Subject, choose
-from cuewise.audits.decisions import parse_stimulus
-from cuewise.data import Dataset, open_data
-from cuewise.encoders import Encoder, load_encoder
+from cuewise.audits import plan, sets
+from cuewise.audits.audit import Audit, Finding, Settings, Subject, choose
+from cuewise.audits.engine import Engine
+from cuewise.audits.head import load_model
+from cuewise.audits.keys import data_key
+from cuewise.audits.ray_engine import RayEngine
+from cuewise.audits.saved import Saved, unfinished
+from cuewise.audits.sets import is_conflict as is_conflict
+from cuewise.audits.subjects import Request, prepare, read_settings, wants_head
 from cuewise.encoders.load import as_torch_device, parameters
 from cuewise.errors import UserError
+from cuewise.scores import Score
 from cuewise.train.checkpoint import write_text_atomically
 from cuewise.train.environment import environment
 
@@ -27,66 +38,167 @@ def audit_models(
     seed: int = 0,
     device: str = "auto",
     names: list[str] | None = None,
+    limit: int = Settings.limit,
+    answers: str = "auto",
+    class_map: str | None = None,
+    human: str | None = None,
+    reference_errors: str | None = None,
+    superclasses: str | None = None,
+    workers: int | None = None,
+    engine: str = "local",
+    address: str | None = None,
+    unfinished: bool = False,
 ) -> list[tuple[Path, dict[str, Any]]]:
-    """Audit each model; writes audit.json into `out` (one model) or into a folder a model below it."""
+    """Audit each model; writes audit.json into `out` (one model) or into a folder a model below it.
+
+    unfinished: leave what an interrupted audit goes on from, for the caller to clear once the report is written.
+    """
     if not models:
         raise UserError(
             "no MODEL given: name a run folder, torchvision/NAME, timm/NAME or encoder.safetensors"
         )
     questions = choose(only)
+    settings = read_settings(limit, class_map, human, reference_errors, superclasses)
+    options = {
+        "answers": answers,
+        "class-map": class_map,
+        "human": human,
+        "reference-errors": reference_errors,
+        "superclasses": superclasses,
+    }
+    request = Request(train, test, answers, seed, settings, _words(options, limit, only))
+    saved = Saved(out)
+    runner = make_engine(engine, address, saved, workers)
+    sets.forget()
+    try:
+        subjects = []
+        for model, name in zip(models, names or short_names(models)):
+            encoder = load_model(model, size=size, classifier=wants_head(request)).to(as_torch_device(device))
+            folder = out if len(models) == 1 else out / _folder_name(name)
+            subjects.append((model, prepare(model, name, encoder, folder, request, runner)))
+        saved.begin()
+        return _ask_all(subjects, questions, request, saved, runner, unfinished)
+    finally:
+        runner.close()
+        sets.forget()
+
+
+def make_engine(engine: str, address: str | None, saved: Saved, workers: int | None) -> Engine:
+    """Here, or on a cluster."""
+    if engine not in ("local", "ray"):
+        raise UserError(f"--engine {engine}: local or ray")
+    if engine == "local" and address is not None:
+        raise UserError("--address belongs to --engine ray")
+    return Engine(saved, workers) if engine == "local" else RayEngine(saved, address)
+
+
+def _ask_all(
+    subjects: Sequence[tuple[str, Subject]],
+    questions: Sequence[Audit],
+    request: Request,
+    saved: Saved,
+    engine: Engine,
+    unfinished: bool,
+) -> list[tuple[Path, dict[str, Any]]]:
+    """Passes for what is not yet known, then the questions, then the documents."""
+    todo = {s.name: (s, [q for q in questions if _known(s, q, saved) is None]) for _, s in subjects}
+    plan.look(todo, engine)
     documents = []
-    for model, name in zip(models, names or short_names(models)):
-        folder = out if len(models) == 1 else out / _folder_name(name)
-        folder.mkdir(parents=True, exist_ok=True)
-        encoder = load_encoder(model, size=size).to(as_torch_device(device))
-        subject = prepare(model, name, encoder, folder, train, test, seed)
-        found = {q.name: q.ask(subject) for q in questions}
-        document = describe(subject, model, found, train, test)
-        write_text_atomically(
-            json.dumps(document, indent=1, ensure_ascii=False) + "\n", folder / "audit.json"
-        )
-        documents.append((folder, document))
+    for model, subject in subjects:
+        found, left = ask(subject, questions, saved)
+        if not any(f.scores or f.tables or f.galleries for f in found.values()):
+            reasons = "; ".join(f"{name}: {why}" for name, why in left.items())
+            raise UserError(f"nothing could be measured for {subject.name}. {reasons}")
+        document = describe(subject, model, found, left, request)
+        subject.folder.mkdir(parents=True, exist_ok=True)
+        text = json.dumps(document, indent=1, ensure_ascii=False) + "\n"
+        write_text_atomically(text, subject.folder / "audit.json")
+        documents.append((subject.folder, document))
+    if not unfinished:
+        saved.clear()
     return documents
 
 
-def prepare(
-    model: str, name: str, encoder: Encoder, folder: Path, train: list[str], test: list[str], seed: int
-) -> Subject:
-    """The data of an audit: the user's, or the embedded shapes where there is none."""
-    side = encoder.card.size
-    embedded = not train
-    specs = train or [f"shapes:aligned?rho=1&n=3200&part=train&size={side}"]
-    data = open_data(specs)
-    if data.labels is None:
-        raise UserError(f"--train {' '.join(specs)} has no labels: put the images into one folder a class")
-    tests = [(t, open_data(t)) for t in test]
-    if embedded and not test:
-        tests = [("shapes", open_data(f"shapes:aligned?rho=1&n=1200&part=test&size={side}"))]
-    conflict = next(((n, d) for n, d in tests if is_conflict(d)), None)
-    if embedded and conflict is None:
-        conflict = ("shapes:conflict", open_data(f"shapes:conflict?n=1600&part=test&size={side}"))
-    tests = [t for t in tests if t is not conflict]
-    run = Path(model) if Path(model).is_dir() else None
-    return Subject(name, encoder, data, tests, conflict, folder, run, seed, embedded)
+def ask(
+    subject: Subject, questions: Sequence[Audit], saved: Saved
+) -> tuple[dict[str, Finding], dict[str, str]]:
+    """Findings by audit, and why others could not be asked."""
+    found: dict[str, Finding] = {}
+    left: dict[str, str] = {}
+    for question in questions:
+        known = _known(subject, question, saved)
+        if known is None:
+            try:
+                known = question.ask(subject)
+            except UserError as error:
+                left[question.name] = str(error)
+                print(f"{subject.name}: {question.name} left out: {error}", file=sys.stderr, flush=True)
+                continue
+            saved.keep(subject.name, question.name, _question_key(subject, question), known)
+        found[question.name] = known
+    return found, left
 
 
-def is_conflict(data: Dataset) -> bool:
-    """Whether a set's file names tell shape and texture (cat7-elephant1.png) of its own classes."""
-    names = [parse_stimulus(data.name(i)) for i in range(0, len(data), max(1, len(data) // 50))]
-    known = set(data.classes)
-    return bool(known) and all(n is not None and n[0] in known and n[1] in known for n in names)
+def _question_key(subject: Subject, question: Audit) -> str:
+    from cuewise import __version__
+
+    data = [d for _, d in [*subject.test, *([subject.conflict] if subject.conflict else [])]]
+    data += [d for given in subject.given.values() for _, d in given]
+    parts = [__version__, question.name, subject.key, *(data_key(d) for d in data)]
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+
+
+def _known(subject: Subject, question: Audit, saved: Saved) -> Finding | None:
+    content = saved.finding(subject.name, question.name, _question_key(subject, question))
+    if content is None:
+        return None
+    plain = [{k: math.nan if v is None else v for k, v in s.items()} for s in content["scores"]]
+    scores = [Score(**s) for s in plain]  # type: ignore[arg-type]
+    return Finding(scores, content["tables"], content["figures"], content["galleries"])
+
+
+def claim(out: Path, overwrite: bool) -> bool:
+    """Whether `out` holds an interrupted audit that goes on; with --overwrite it is removed instead."""
+    if not unfinished(out):
+        return False
+    if overwrite:
+        shutil.rmtree(out)
+        return False
+    print(f"{out}: going on with an interrupted audit", file=sys.stderr, flush=True)
+    return True
+
+
+def finish(out: Path) -> None:
+    """The report is written: nothing is left to go on with."""
+    Saved(out).clear()
+
+
+def comparison(documents: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Scores side by side where several models were audited."""
+    if len(documents) < 2:
+        return {}
+    values = [{s["name"]: s["value"] for s in d["scores"]} for d in documents]
+    names = list(dict.fromkeys(name for v in values for name in v))
+    columns = ["score", *(d["model"]["name"] for d in documents)]
+    return {"comparison": {"columns": columns, "rows": [[n, *(v.get(n) for v in values)] for n in names]}}
 
 
 def describe(
-    subject: Subject, model: str, found: dict[str, Finding], train: list[str], test: list[str]
+    subject: Subject, model: str, found: dict[str, Finding], left: dict[str, str], request: Request
 ) -> dict[str, Any]:
     """audit.json."""
     from cuewise import __version__
 
     encoder = subject.encoder
-    words = ["cuewise audit", model, f"--out {subject.folder}"]
-    words += [f"--train {' '.join(train)}"] if train else []
-    words += [f"--test {' '.join(test)}"] if test else []
+    words = ["cuewise audit", model, f"--out {subject.folder}", *request.words]
+    words += [f"--train {' '.join(request.train)}"] if request.train else []
+    words += [f"--test {' '.join(request.test)}"] if request.test else []
+    tables = {k: v for f in found.values() for k, v in f.tables.items()}
+    if left:
+        rows = [list(pair) for pair in left.items()]
+        tables["not_measured"] = {"title": "Not measured, and why", "columns": ["audit", "why"], "rows": rows}
+    asked = [*subject.test, *([subject.conflict] if subject.conflict else [])]
+    own = subject.answers_by == "probe"
     return {
         "cuewise": __version__,
         "model": {
@@ -95,20 +207,25 @@ def describe(
             **encoder.card.as_dict(),
             "parameters": parameters(encoder),
             "run": str(subject.run) if subject.run else None,
+            "answers": {"probe": "a linear probe", "head": "its own classifier"}.get(subject.answers_by),
         },
         "scores": [s.as_dict() for f in found.values() for s in f.scores],
-        "tables": {k: v for f in found.values() for k, v in f.tables.items()},
+        "tables": tables,
         "figures": {k: v for f in found.values() for k, v in f.figures.items()},
         "galleries": {k: v for f in found.values() for k, v in f.galleries.items()},
         "data": {
-            "train": subject.train.fingerprint(),
-            "test": [
-                d.fingerprint() for _, d in [*subject.test, *([subject.conflict] if subject.conflict else [])]
-            ],
+            "train": subject.train.fingerprint() if own else None,
+            "test": [d.fingerprint() for _, d in asked],
         },
         "environment": environment(),
         "command": " ".join(words),
     }
+
+
+def _words(options: dict[str, str | None], limit: int, only: list[str]) -> tuple[str, ...]:
+    given = [f"--{k} {v}" for k, v in options.items() if v not in (None, "auto")]
+    given += [f"--limit {limit}"] if limit != Settings.limit else []
+    return tuple(given + ([f"--only {','.join(only)}"] if only else []))
 
 
 def short_names(models: list[str]) -> list[str]:

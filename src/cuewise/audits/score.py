@@ -32,6 +32,13 @@ def score_decisions(file: Path, *, audit: str = "shape_bias", subject: str | Non
     return {"file": str(file), "scores": scores, "tables": tables}
 
 
+def people(file: Path) -> list[Decision]:
+    """Decisions of the subjects called human-…, or of all where there are none."""
+    rows = _read(file)
+    own = [r for r in rows if r["subject"].lower().startswith("human")] or rows
+    return [Decision(r["image"], r["shape"], r["texture"], r["response"]) for r in own]
+
+
 def _read(file: Path) -> list[dict[str, str]]:
     try:
         with file.open(newline="", encoding="utf-8-sig") as handle:

@@ -6,8 +6,6 @@ then here one image at a time; an image that keeps ending workers is skipped and
 
 from __future__ import annotations
 
-import importlib
-import socket
 import time
 from collections import Counter, deque
 from collections.abc import Iterator, Sequence
@@ -15,6 +13,7 @@ from contextlib import suppress
 from typing import Any
 
 import cuewise
+from cuewise.cluster import connect, load_ray
 from cuewise.data import BrokenImage
 from cuewise.data.workers import prepare_worker
 from cuewise.errors import UserError
@@ -45,17 +44,9 @@ def cook(recipe: Recipe, pieces: list[Piece]) -> tuple[list[Made], float]:
     return [_kitchens[key].make(piece) for piece in pieces], time.perf_counter() - began
 
 
-def load() -> Any:
-    """The ray package, or what to install."""
-    try:
-        return importlib.import_module("ray")
-    except ImportError:
-        raise UserError("--engine ray needs Ray: pip install 'cuewise[ray]', or use --engine local") from None
-
-
 def run(job: Job, items: Sequence[int], address: str | None) -> Iterator[Done]:
     """Make all items on the cluster at `address`, or on a Ray instance of its own on this machine."""
-    ray = load()
+    ray = load_ray()
     own = not ray.is_initialized()
     if own:
         connect(ray, address)
@@ -66,30 +57,6 @@ def run(job: Job, items: Sequence[int], address: str | None) -> Iterator[Done]:
         crew.stop()
         if own:
             ray.shutdown()
-
-
-def connect(ray: Any, address: str | None) -> None:
-    """Join the cluster, or start one here."""
-    if address is not None:
-        knock(address)
-    options: dict[str, Any] = {"log_to_driver": False, "logging_level": "error"}
-    options |= {"address": address} if address else {"include_dashboard": False}
-    try:
-        ray.init(**options)
-    except (ConnectionError, ValueError, RuntimeError, OSError) as error:
-        where = f"at {address!r}" if address else "on this machine"
-        raise UserError(f"no Ray cluster {where} ({str(error).splitlines()[0]}); check --address") from error
-
-
-def knock(address: str) -> None:
-    """An error where nothing listens at host:port; Ray itself would end the whole process."""
-    host, colon, port = address.removeprefix("ray://").rpartition(":")
-    if not colon or not port.isdigit():
-        return  # "auto", "local": Ray finds out by itself
-    try:
-        socket.create_connection((host, int(port)), timeout=10).close()
-    except OSError as error:
-        raise UserError(f"no Ray cluster at {address!r} ({error}); check --address") from None
 
 
 class Crew:

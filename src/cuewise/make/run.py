@@ -59,7 +59,7 @@ def make_set(
     if address is not None and engine != "ray":
         raise UserError("--address is for --engine ray")
     if engine == "ray":
-        ray_engine.load()
+        ray_engine.load_ray()
     folder, count = Path(dst), worker_count(workers)
     if limit is not None and limit < 1:
         raise UserError(f"limit {limit}: give 1 or more")

@@ -1,0 +1,62 @@
+"""Who answers for a model: a probe or its own classifier, with the names of its classes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cuewise.data import Dataset
+from cuewise.data.shapes.outlines import SHAPES
+from cuewise.data.shapes.textures import TEXTURES
+from cuewise.errors import UserError
+from cuewise.probes import Probe
+from cuewise.probes.probe import Features
+
+Ids = NDArray[np.int64]
+NO_ANSWER = -1  # NaN or infinity instead of probabilities
+
+
+class Unasked(UserError):
+    """An audit cannot be asked of this model and these data: it is left out, and the reason is told."""
+
+
+@dataclass(frozen=True)
+class Answerer:
+    """Column k of the probe's probabilities is classes[k]."""
+
+    probe: Probe
+    classes: tuple[str, ...]
+
+    def probabilities(self, features: Features) -> NDArray[np.float32]:
+        """N×C; rows are NaN where the features or the probabilities are not finite."""
+        good = np.isfinite(features).all(1)
+        out = np.full((len(features), len(self.classes)), np.nan, np.float32)
+        if good.any():
+            p = self.probe.predict_proba(features[good])
+            rows = np.zeros((len(p), len(self.classes)), np.float32)
+            rows[:, : p.shape[1]] = p  # a probe knows no column for classes after the last that it has seen
+            out[good] = np.where(np.isfinite(p).all(1, keepdims=True), rows, np.nan)
+        return out
+
+    def say(self, features: Features) -> Ids:
+        """The number of the most probable class, or NO_ANSWER."""
+        p = self.probabilities(features)
+        bad = np.asarray(np.isnan(p).any(axis=1))
+        return np.where(bad, NO_ANSWER, np.where(bad[:, None], 0, p).argmax(1)).astype(np.int64)
+
+    def labels(self, data: Dataset) -> Ids:
+        """The label of each image by the numbering of `classes`, −1 where its class is not among them."""
+        if data.labels is None:
+            raise Unasked("no labels: put the images into one folder a class")
+        return numbers(data.classes, self.classes)[data.labels]
+
+
+def numbers(names: Sequence[str], classes: Sequence[str]) -> Ids:
+    """Where each name stands in `classes`, −1 where it does not; texture k of the embedded set belongs to shape k."""
+    place = {name: i for i, name in enumerate(classes)}
+    if not set(names) & set(place) and set(names) <= set(TEXTURES) and set(classes) <= set(SHAPES):
+        place = {TEXTURES[SHAPES.index(name)]: i for i, name in enumerate(classes)}
+    return np.array([place.get(name, -1) for name in names], np.int64)

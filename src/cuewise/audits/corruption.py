@@ -1,0 +1,149 @@
+"""How well does the model stand corruption? By type, family and severity, on the corruptions of ImageNet-C."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from cuewise.audits.audit import Finding, Needs, Subject, audit
+from cuewise.audits.change import CLEAN, Change, Eye, Rendering, change
+from cuewise.audits.changed import Right, mean_share, protocol_of, right, share
+from cuewise.audits.figures import figure, series
+from cuewise.audits.head import IMAGENET
+from cuewise.audits.mce import ALEXNET, mce
+from cuewise.cues.corruptions import CORRUPTIONS, FAMILIES, SEVERITIES
+from cuewise.scores import Score
+from cuewise.views import center
+
+NAMES = tuple(CORRUPTIONS)  # 15 that count, then 4 extra
+COUNTED = tuple(c.name for c in CORRUPTIONS.values() if c.in_mce)
+HARD = (3, 4, 5)
+CHANGES: tuple[Change, ...] = (
+    CLEAN,
+    *(change("corrupted", corruption=c, severity=s) for c in NAMES for s in SEVERITIES),
+)
+STRIP = 96  # side of a picture in a strip
+
+
+@audit(
+    "corruption",
+    "accuracy under 15 corruptions (and 4 extra) × 5 severities, by type, family and severity",
+    lambda subject: Needs(changes=CHANGES),
+)
+def corruption(subject: Subject) -> Finding:
+    """Means over the 15 counted corruptions unless named otherwise; corruptions are made on the model's own view."""
+    hits = right(subject, CHANGES)
+    cube = hits[:, 1:].reshape(len(hits), len(NAMES), len(SEVERITIES))
+    protocol = protocol_of(subject, "corrupted copies (radii scaled to the image)")
+    out = Finding(summary(cube, protocol))
+    clean = share("corruption/clean/accuracy", hits[:, 0], protocol_of(subject, "views"))
+    out.scores.insert(0, clean)
+    types = {c: mean_share(f"corruption/{c}/accuracy", cube[:, k], protocol) for k, c in enumerate(NAMES)}
+    out.scores += [score for score in (mce_score(subject, cube, protocol),) if score is not None]
+    out.tables["corruption"] = table(cube, types)
+    names = [spoken(c) for c in NAMES]
+    out.figures["corruption/types"] = figure(
+        "bars",
+        "Accuracy by corruption (mean over severities)",
+        "corruption",
+        series(subject.name, names, list(types.values())),
+    )
+    levels = [clean, *(severity_score(cube, s, protocol) for s in SEVERITIES)]
+    out.figures["corruption/severities"] = figure(
+        "lines",
+        "Accuracy by severity (mean over 15 corruptions)",
+        "severity",
+        series(subject.name, [0, *SEVERITIES], levels),
+    )
+    out.galleries["corruption"] = strips(subject, cube)
+    return out
+
+
+def rows_of(names: tuple[str, ...]) -> list[int]:
+    return [NAMES.index(name) for name in names]
+
+
+def summary(cube: Right, protocol: str) -> list[Score]:
+    """All, by family, by severity, d ≥ 3, and with the four extra. cube: N×19×5."""
+    n = len(cube)
+
+    def mean(name: str, part: Right, what: str) -> Score:
+        return mean_share(f"corruption/{name}/accuracy", part.reshape(n, -1), f"{protocol}; {what}")
+
+    counted = cube[:, rows_of(COUNTED)]
+    found = [
+        mean_share("corruption/accuracy", counted.reshape(n, -1), f"{protocol}; mean of 15 × 5 severities")
+    ]
+    found += [
+        mean(f, cube[:, rows_of(own)], f"mean of {len(own)} × 5 severities") for f, own in FAMILIES.items()
+    ]
+    found += [severity_score(cube, s, protocol) for s in SEVERITIES]
+    hard = counted[:, :, [SEVERITIES.index(s) for s in HARD]]
+    return [
+        *found,
+        mean("hard", hard, "mean of 15 × severities 3 to 5"),
+        mean("all19", cube, "mean of 19 × 5 severities"),
+    ]
+
+
+def severity_score(cube: Right, severity: int, protocol: str) -> Score:
+    part = cube[:, rows_of(COUNTED), SEVERITIES.index(severity)]
+    return mean_share(
+        f"corruption/severity_{severity}/accuracy", part, f"{protocol}; mean of 15 at severity {severity}"
+    )
+
+
+def mce_score(subject: Subject, cube: Right, protocol: str) -> Score | None:
+    """With the user's reference errors, or with AlexNet's where they hold: 1000 ImageNet classes at 224 pixels."""
+    assert subject.base is not None
+    own = subject.settings.reference_errors
+    counted = cube[:, rows_of(COUNTED)]
+    if own is not None:
+        return mce(counted, COUNTED, own, f"{protocol}; reference errors as given")
+    imagenet = subject.answers_by == "head" and len(subject.classes_for(subject.base[1])) == IMAGENET
+    if not imagenet or subject.encoder.card.size != 224:
+        return None
+    return mce(counted, COUNTED, ALEXNET, f"{protocol}; reference AlexNet")
+
+
+def table(cube: Right, types: dict[str, Score]) -> dict[str, Any]:
+    """One row a corruption: accuracy by severity and their mean."""
+    rows = []
+    for k, (name, score) in enumerate(types.items()):
+        levels = [share("", cube[:, k, j], "").value for j in range(len(SEVERITIES))]
+        rows.append([spoken(name), CORRUPTIONS[name].family, *levels, score.value, score.low, score.high])
+    columns = ["corruption", "family", *(f"severity {s}" for s in SEVERITIES), "mean", "low", "high"]
+    return {
+        "title": "Accuracy under corruption (the last four do not count in means of 15)",
+        "columns": columns,
+        "rows": rows,
+    }
+
+
+def strips(subject: Subject, cube: Right) -> dict[str, Any]:
+    """One image under each corruption, severities 1 to 5 side by side."""
+    assert subject.base is not None
+    _, data = subject.base
+    index, _ = subject.said(CLEAN)
+    i = int(index[np.random.default_rng(subject.seed).integers(len(index))])
+    eye = Eye.of(subject.encoder)
+    views = Rendering((eye,), CHANGES, subject.seed, data).views(data.image(i), data.name(i))[eye.key]
+    small = [center(view, min(STRIP, eye.size)) for view in views]
+    items = []
+    for k, name in enumerate(NAMES):
+        strip = np.concatenate([small[0], *small[1 + k * 5 : 6 + k * 5]], axis=1)
+        first, last = (share("", cube[:, k, j], "").value for j in (0, -1))
+        items.append(
+            {
+                "image": subject.picture(strip, f"corruption-{name}"),
+                "caption": f"{spoken(name)}: {first:.0%} right at severity 1, {last:.0%} at 5",
+                "badge": "",
+                "alt": f"an image as it is and under {spoken(name)} of severity 1 to 5",
+            }
+        )
+    return {"title": "One image under each corruption: as it is, then severity 1 to 5", "items": items}
+
+
+def spoken(name: str) -> str:
+    return name.replace("_", " ")

@@ -1,0 +1,38 @@
+"""Does what the model knows carry over to other kinds of images?"""
+
+from __future__ import annotations
+
+from cuewise.audits.answerer import Unasked
+from cuewise.audits.audit import Finding, Named, Needs, Subject, audit
+from cuewise.audits.figures import figure, series
+from cuewise.audits.one_cue import on_set
+
+
+def labelled(subject: Subject) -> list[Named]:
+    """Test sets with labels."""
+    return [(n, d) for n, d in subject.test if d.labels is not None]
+
+
+@audit(
+    "domains",
+    "accuracy on each test set by name, on the classes it shares",
+    lambda s: Needs(sets=labelled(s)),
+)
+def domains(subject: Subject) -> Finding:
+    """All trained classes stay in the choice of answers; images of other classes are left out and counted."""
+    out, names = Finding(), []
+    reasons = []
+    for name, data in labelled(subject):
+        try:
+            out.scores.append(on_set(subject, name, data, f"domains/{name}/accuracy"))
+            names.append(name)
+        except Unasked as error:
+            reasons.append(str(error))
+    if not out.scores:
+        raise Unasked(reasons[0] if reasons else "no labelled test set: give --test with one folder a class")
+    rows = [[name, s.n, s.value, s.low, s.high, s.protocol] for name, s in zip(names, out.scores)]
+    columns = ["set", "images", "accuracy", "low", "high", "protocol"]
+    out.tables["domains"] = {"title": "Accuracy by test set", "columns": columns, "rows": rows}
+    drawn = series(subject.name, names, out.scores)
+    out.figures["domains"] = figure("bars", "Accuracy by test set", "test set", drawn)
+    return out

@@ -1,0 +1,40 @@
+"""How much of the spectrum does the model need? (High-frequency removal)"""
+
+from __future__ import annotations
+
+from cuewise.audits.audit import Finding, Needs, Subject, audit
+from cuewise.audits.change import CLEAN, change
+from cuewise.audits.changed import protocol_of, right, share
+from cuewise.audits.figures import figure, series
+
+KEPT = (
+    1.0,
+    0.75,
+    0.5,
+    0.375,
+    0.25,
+    0.125,
+)  # side of the square of frequencies that is kept, as a part of the whole
+CHANGES = (CLEAN, *(change("lowpass", keep=k) for k in KEPT[1:]))  # all frequencies: the image itself
+
+
+@audit(
+    "frequency", "accuracy as high spatial frequencies are removed", lambda subject: Needs(changes=CHANGES)
+)
+def frequency(subject: Subject) -> Finding:
+    """Only the centred r×r square of each channel's Fourier transform is kept; r falls from the side S of the view."""
+    hits = right(subject, CHANGES)
+    side = subject.encoder.card.size
+    found = [
+        share(
+            f"frequency/{kept:g}/accuracy",
+            hits[:, k],
+            protocol_of(subject, f"views that keep r = {round(kept * side)} of {side} frequencies (square)"),
+        )
+        for k, kept in enumerate(KEPT)
+    ]
+    drawn = series(subject.name, [round(k * side) for k in KEPT], found)
+    title = "Accuracy as high frequencies are removed"
+    return Finding(
+        found, figures={"frequency": figure("lines", title, "side r of the frequencies kept", drawn)}
+    )

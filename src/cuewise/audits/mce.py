@@ -1,0 +1,54 @@
+"""The mean corruption error: errors under corruption relative to those of a reference model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cuewise import scores
+from cuewise.errors import UserError
+from cuewise.scores import Score
+
+# Mean error over severities on ImageNet-C (1000 classes, 224 pixels), by name: lists in another order are in circulation.
+ALEXNET: dict[str, float] = {
+    "gaussian_noise": 0.886428,
+    "shot_noise": 0.894468,
+    "impulse_noise": 0.922640,
+    "defocus_blur": 0.819880,
+    "glass_blur": 0.826268,
+    "motion_blur": 0.785948,
+    "zoom_blur": 0.798360,
+    "snow": 0.866816,
+    "frost": 0.826572,
+    "fog": 0.819324,
+    "brightness": 0.564592,
+    "contrast": 0.853204,
+    "elastic_transform": 0.646056,
+    "pixelate": 0.717840,
+    "jpeg_compression": 0.606500,
+}
+
+
+def mce(
+    right: NDArray[np.float64], names: Sequence[str], reference: Mapping[str, float], protocol: str
+) -> Score:
+    """100 · mean over corruptions of Σ_s E / Σ_s E_reference; right: N×C×S of 0 and 1, interval over images.
+
+    D. Hendrycks, T. Dietterich, ICLR 2019. reference: corruption → mean error over severities.
+    """
+    missing = [n for n in names if n not in reference]
+    wrong = [n for n in names if not 0 < reference.get(n, 1.0) <= 1]
+    if missing or wrong:
+        what = (
+            f"has no {missing[0]}"
+            if missing
+            else f"has {wrong[0]} = {reference[wrong[0]]:g}, not an error in (0, 1]"
+        )
+        raise UserError(f"--reference-errors {what}; give one for each of: {', '.join(names)}")
+    good = right[~np.isnan(right).any((1, 2))]
+    error = 1 - good.mean(2)  # N×C
+    weights = np.array([1 / reference[n] for n in names])
+    found = scores.mean("corruption/mce", 100 * (error * weights).mean(1), protocol)
+    return Score(found.name, found.value, max(0.0, found.low), found.high, found.n, found.protocol)

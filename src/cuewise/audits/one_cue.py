@@ -1,0 +1,95 @@
+"""Accuracy where one cue is left: on sets the user gave, on the embedded ones, or on copies made in memory."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from cuewise.audits.answerer import NO_ANSWER, Unasked
+from cuewise.audits.audit import Finding, Needs, Subject
+from cuewise.audits.change import CLEAN, Change, Rendering
+from cuewise.audits.changed import Right, protocol_of, right, share
+from cuewise.audits.figures import figure, series
+from cuewise.data import Dataset
+from cuewise.scores import Score
+
+SHOWN = 6
+
+
+def needs_of(subject: Subject, kind: str, change: Change) -> Needs:
+    """The given sets, or copies of the base set."""
+    given = subject.given.get(kind, [])
+    return Needs(sets=given) if given else Needs(changes=[CLEAN, change])
+
+
+def ask(subject: Subject, kind: str, change: Change, what: str) -> Finding:
+    """Scores `<kind>/accuracy` (with the name of the set where there are several), bars, pictures."""
+    given = subject.given.get(kind, [])
+    out = Finding()
+    if given:
+        for name, data in given:
+            label = f"{kind}/accuracy" if len(given) == 1 else f"{kind}/{name}/accuracy"
+            out.scores.append(on_set(subject, name, data, label))
+        names = [name for name, _ in given]
+    else:
+        hits = right(subject, [CLEAN, change])
+        protocol = protocol_of(subject, f"{what} copies")
+        out.scores.append(share(f"{kind}/accuracy", hits[:, 1], protocol))
+        names = [what]
+        out.galleries[kind] = gallery(subject, change, kind, what)
+        clean = share("clean", hits[:, 0], protocol)
+        drawn = series(subject.name, ["as it is", what], [clean, out.scores[0]])
+        out.figures[kind] = figure("bars", f"Accuracy on {what} copies", "copies", drawn)
+        return out
+    out.figures[kind] = figure("bars", f"Accuracy: {what}", "set", series(subject.name, names, out.scores))
+    return out
+
+
+def on_set(subject: Subject, name: str, data: Dataset, label: str) -> Score:
+    """Accuracy on a whole set; images of classes that the model does not know are left out and counted."""
+    hits, protocol = hits_on(subject, name, data)
+    return share(label, hits, protocol)
+
+
+def hits_on(subject: Subject, name: str, data: Dataset) -> tuple[Right, str]:
+    """Right, wrong or NaN for each readable image of a known class, and the protocol."""
+    answerer = subject.answerer(data)
+    labels = answerer.labels(data)
+    if not (labels >= 0).any():
+        raise Unasked(
+            f"{name} shares no class with the model's answers ({', '.join(answerer.classes[:5])}, …)"
+        )
+    found = subject.features(data, name)
+    own = labels[found.index]
+    said = answerer.say(found.features)
+    hits = np.where(said == NO_ANSWER, np.nan, (said == own).astype(np.float64))[own >= 0]
+    known = len(set(labels[labels >= 0].tolist()))
+    protocol = f"{answerer.probe.protocol}; {name}, {known} of {len(data.classes)} classes"
+    dropped = int((own < 0).sum())
+    return hits, protocol + (f"; {dropped} images of other classes left out" if dropped else "")
+
+
+def gallery(subject: Subject, change: Change, kind: str, what: str) -> dict[str, Any]:
+    """Some images beside their copies, as the model saw them, with what it said."""
+    assert subject.base is not None
+    _, data = subject.base
+    answerer = subject.answerer(data)
+    labels, (index, said) = answerer.labels(data), subject.said(change)
+    viewer = subject.viewer(None)
+    render = Rendering((viewer.eye,), (CLEAN, change), subject.seed, data)
+    items = []
+    for n, row in enumerate(np.random.default_rng(subject.seed).permutation(len(index))[:SHOWN]):
+        i = int(index[row])
+        pair = render.views(data.image(i), data.name(i))[viewer.eye.key]
+        answer = answerer.classes[said[row]] if said[row] >= 0 else "nothing"
+        true = answerer.classes[labels[i]] if labels[i] >= 0 else "another class"
+        items.append(
+            {
+                "image": subject.picture(np.concatenate(list(pair), axis=1), f"{kind}-{n}"),
+                "caption": f"{true}: said {answer}",
+                "badge": "right" if said[row] == labels[i] else "wrong",
+                "alt": f"an image of {true} and its {what} copy",
+            }
+        )
+    return {"title": f"Images and their {what} copies", "items": items}

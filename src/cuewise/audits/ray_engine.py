@@ -1,0 +1,151 @@
+"""The passes of an audit on a Ray cluster: this process reads and collects, nodes decode, change and look.
+
+Nodes need cuewise in the same version and nothing else: no shared disk.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import pickle
+from collections import deque
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+
+import cuewise
+from cuewise.audits.change import Change, Rendering
+from cuewise.audits.engine import Engine, Viewer, Work
+from cuewise.audits.saved import Rows, Saved
+from cuewise.cluster import connect, load_ray
+from cuewise.data import BrokenImage, Image, decode
+from cuewise.data.workers import prepare_worker
+from cuewise.errors import UserError
+
+AHEAD = 2  # tasks handed out for each core
+RETRIES = 3  # by Ray itself, of a task whose worker was lost
+VIEWS = 256  # in a task, about
+
+_jobs: dict[str, Job] = {}  # of a worker process
+
+
+@dataclass(frozen=True)
+class Piece:
+    """An image on its way to a node: encoded where it is stored so, or why it cannot be read."""
+
+    index: int
+    name: str
+    data: bytes | Image | None
+    why: str = ""
+
+
+@dataclass(frozen=True)
+class Job:
+    """What every task of a pass shares."""
+
+    version: str
+    rendering: Rendering
+    viewers: Sequence[Viewer]
+    changes: tuple[Change, ...]
+
+
+def look_at(packed: bytes, key: str, upto: int, pieces: list[Piece]) -> Rows:
+    """Runs on the cluster."""
+    if key not in _jobs:
+        prepare_worker(0)
+        _jobs.clear()
+        _jobs[key] = pickle.loads(packed)  # made by the process that started the audit
+    job = _jobs[key]
+    if job.version != cuewise.__version__:
+        raise UserError(
+            f"this node has cuewise {cuewise.__version__}, the audit was started with {job.version}; install the same"
+        )
+    return judged(job, upto, pieces)
+
+
+def judged(job: Job, upto: int, pieces: list[Piece]) -> Rows:
+    """Decode, change, look."""
+    views, index, skipped = [], [], []
+    for piece in pieces:
+        try:
+            views.append(job.rendering.views(_image(piece), piece.name))
+            index.append(piece.index)
+        except BrokenImage as error:
+            skipped.append((error.name, error.why))
+    if not views:
+        return Rows.nothing(upto, job, skipped)
+    stacked = {k: torch.from_numpy(np.stack([v[k] for v in views])) for k in views[0]}
+    found = [v.look(stacked[v.eye.key], job.changes) for v in job.viewers]
+    return Rows(upto, np.array(index, np.int64), [f for f, _ in found], [s for _, s in found], skipped)
+
+
+def _image(piece: Piece) -> Image:
+    if piece.data is None:
+        raise BrokenImage(piece.name, piece.why)
+    return decode(piece.data, piece.name) if isinstance(piece.data, bytes) else piece.data
+
+
+class RayEngine(Engine):
+    """An engine whose passes run on the cluster at `address`, or on a Ray instance of its own on this machine."""
+
+    def __init__(self, saved: Saved | None = None, address: str | None = None) -> None:
+        super().__init__(saved)
+        self.ray = load_ray()
+        self.own = not self.ray.is_initialized()
+        if self.own:
+            connect(self.ray, address)
+
+    def close(self) -> None:
+        if self.own:
+            self.ray.shutdown()
+
+    def stream(self, work: Work, start: int) -> Iterator[Rows]:
+        """Tasks in order, several under way."""
+        viewers = [Viewer(v.encoder.cpu(), v.answerer, v.key) for v in work.viewers]
+        rendering = Rendering(work.rendering.eyes, work.changes, work.seed)
+        packed = pickle.dumps(Job(cuewise.__version__, rendering, viewers, work.changes))
+        key, job = hashlib.sha256(packed).hexdigest(), self.ray.put(packed)
+        task = self.ray.remote(num_cpus=1, max_retries=RETRIES)(look_at)
+        pending: deque[Any] = deque()
+        size = max(1, VIEWS // len(work.changes))
+        most = AHEAD * max(1, int(self.ray.cluster_resources().get("CPU", 1)))
+        try:
+            for first in range(start, len(work.data), size):
+                upto = min(len(work.data), first + size)
+                pending.append(task.remote(job, key, upto, _pieces(work, first, upto)))
+                if len(pending) >= most:
+                    yield self._take(pending.popleft())
+            while pending:
+                yield self._take(pending.popleft())
+        finally:
+            for left in pending:
+                with suppress(Exception):
+                    self.ray.cancel(left, force=True)
+
+    def _take(self, task: Any) -> Rows:
+        try:
+            rows: Rows = self.ray.get(task)
+        except self.ray.exceptions.RayTaskError as error:  # raised by our own code on the node
+            cause = getattr(error, "cause", None)
+            raise UserError(str(cause if isinstance(cause, UserError) else error)) from error
+        except self.ray.exceptions.RayError as error:
+            raise UserError(
+                f"the cluster lost a task {RETRIES + 1} times ({str(error).splitlines()[0]}); start again to go on"
+            ) from error
+        return rows
+
+
+def _pieces(work: Work, first: int, upto: int) -> list[Piece]:
+    return [_piece(work, i) for i in range(first, upto)]
+
+
+def _piece(work: Work, i: int) -> Piece:
+    name = work.data.name(i)
+    try:
+        data = work.data.read(i)
+        return Piece(i, name, data if data is not None else work.data.image(i))
+    except BrokenImage as error:
+        return Piece(i, name, None, error.why)

@@ -1,0 +1,138 @@
+"""What an interrupted audit goes on from: finished rows of a pass and finished audits, each written whole or not at all."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import zipfile
+from collections.abc import Sequence, Sized
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cuewise.errors import UserError
+from cuewise.train.checkpoint import write_text_atomically
+
+FOLDER = "unfinished"
+DAMAGED = (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile)
+
+
+class Passing(Protocol):
+    """What rows are made for."""
+
+    @property
+    def viewers(self) -> Sized: ...
+    @property
+    def changes(self) -> Sized: ...
+
+
+@dataclass
+class Rows:
+    """Images of a pass up to (not including) `upto`: features and answers of each viewer, a row a readable image."""
+
+    upto: int
+    index: NDArray[np.int64]
+    features: list[NDArray[np.float32]]
+    said: list[NDArray[np.int64]]
+    skipped: list[tuple[str, str]] = field(default_factory=list)
+
+    @staticmethod
+    def nothing(upto: int, work: Passing, skipped: list[tuple[str, str]]) -> Rows:
+        """A stretch in which no image could be read."""
+        count = len(work.viewers)
+        none = np.empty(0, np.int64)
+        return Rows(upto, none, [np.empty((0, 0), np.float32)] * count, [none.reshape(0, 0)] * count, skipped)
+
+
+class Saved:
+    """The folder OUT/unfinished; it goes when the audit is done."""
+
+    def __init__(self, out: Path) -> None:
+        self.folder = out / FOLDER
+
+    def rows(self, key: str) -> list[Rows]:
+        """The rows of pass `key` that are there, from the first image on without a gap."""
+        found: list[Rows] = []
+        for file in sorted((self.folder / key).glob("*.npz")):
+            try:
+                rows = _read(file)
+            except DAMAGED:
+                break
+            found.append(rows)
+        return found
+
+    def add(self, key: str, rows: Rows) -> Rows:
+        """Keep rows that follow those already there."""
+        place = self.folder / key
+        file = place / f"{rows.upto:012d}.npz"
+        said = np.frombuffer(json.dumps(rows.skipped).encode(), np.uint8)
+        arrays = {f"f{i}": a for i, a in enumerate(rows.features)} | {
+            f"s{i}": a for i, a in enumerate(rows.said)
+        }
+        try:
+            place.mkdir(parents=True, exist_ok=True)
+            part = file.with_suffix(".part")
+            with part.open("wb") as handle:
+                np.savez(handle, index=rows.index, skipped=said, **arrays)  # type: ignore[arg-type]
+                handle.flush()
+                os.fsync(handle.fileno())
+            part.replace(file)
+        except OSError as error:
+            raise UserError(
+                f"cannot write {file}: {error.strerror or error}; free some space, then go on"
+            ) from error
+        return rows
+
+    def finding(self, model: str, audit: str, key: str) -> dict[str, Any] | None:
+        """A finished audit, if it was asked of the same model, data and settings."""
+        try:
+            content: dict[str, Any] = json.loads(self._file(model, audit).read_text(encoding="utf-8"))
+        except DAMAGED:
+            return None
+        return content["finding"] if content.get("key") == key else None
+
+    def keep(self, model: str, audit: str, key: str, finding: Any) -> None:
+        """Note a finished audit."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        content = {
+            "key": key,
+            "finding": {**asdict(finding), "scores": [s.as_dict() for s in finding.scores]},
+        }
+        write_text_atomically(json.dumps(content, ensure_ascii=False), self._file(model, audit))
+
+    def _file(self, model: str, audit: str) -> Path:
+        safe = re.sub(r"[^\w.-]", "-", model)
+        return self.folder / f"{safe}--{audit}.json"
+
+    def begin(self) -> None:
+        """Mark the folder as an audit under way."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+
+    def clear(self) -> None:
+        """The audit is done."""
+        with suppress(FileNotFoundError):
+            shutil.rmtree(self.folder)
+
+
+def unfinished(out: Path) -> bool:
+    """Whether a folder holds an audit that was interrupted."""
+    return (out / FOLDER).is_dir()
+
+
+def _read(file: Path) -> Rows:
+    with np.load(file, allow_pickle=False) as content:
+        count = sum(name.startswith("f") for name in content.files)
+        skipped: Sequence[Any] = json.loads(content["skipped"].tobytes())
+        return Rows(
+            int(file.stem),
+            content["index"],
+            [content[f"f{i}"] for i in range(count)],
+            [content[f"s{i}"] for i in range(count)],
+            [(str(n), str(w)) for n, w in skipped],
+        )

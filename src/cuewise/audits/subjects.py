@@ -1,0 +1,118 @@
+"""From what the user typed to models with the data they are asked about."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from cuewise.audits import sets
+from cuewise.audits.answerer import Unasked, numbers
+from cuewise.audits.audit import Cut, Settings, Subject
+from cuewise.audits.engine import Engine
+from cuewise.audits.head import read_class_map
+from cuewise.audits.superclasses import read_superclasses
+from cuewise.encoders import Encoder
+from cuewise.errors import UserError
+
+ANSWERS = ("auto", "head", "probe")
+
+
+@dataclass(frozen=True)
+class Request:
+    """What the user asked, as given."""
+
+    train: list[str]
+    test: list[str]
+    answers: str = "auto"
+    seed: int = 0
+    settings: Settings = field(default_factory=Settings)
+    words: tuple[str, ...] = ()  # options for the command that repeats the audit
+
+
+def read_settings(
+    limit: int,
+    class_map: str | None,
+    human: str | None,
+    errors: str | None,
+    superclasses: str | None = None,
+) -> Settings:
+    """Options that name files are read before any work is done."""
+    if limit < 0:
+        raise UserError(f"--limit {limit}: give a number of images, 0 for all")
+    if human is not None and not Path(human).is_file():
+        raise UserError(
+            f"--human {human}: no such file; give a CSV with subject,image,shape,texture,response"
+        )
+    reference = None
+    if errors is not None:
+        try:
+            reference = {str(k): float(v) for k, v in json.loads(Path(errors).read_text()).items()}
+        except (OSError, ValueError, AttributeError, TypeError) as error:
+            form = '{"gaussian_noise": 0.73, …}, mean error over severities by name of corruption'
+            raise UserError(f"--reference-errors {errors} cannot be read ({error}); give {form}") from None
+    mapping = read_class_map(Path(class_map)) if class_map else None
+    kinds = read_superclasses(Path(superclasses)) if superclasses else None
+    return Settings(limit, mapping, Path(human) if human else None, reference, kinds)
+
+
+def wants_head(request: Request) -> bool | None:
+    if request.answers not in ANSWERS:
+        raise UserError(f"--answers {request.answers}: {', '.join(ANSWERS)}")
+    if request.answers == "head" or (request.settings.class_map is not None and request.answers == "auto"):
+        return True
+    return False if request.answers == "probe" else None
+
+
+def prepare(
+    model: str, name: str, encoder: Encoder, folder: Path, request: Request, engine: Engine
+) -> Subject:
+    """A model with its data: the user's, or the embedded shapes where there is none."""
+    found = sets.open_sets(request.train, request.test, encoder.card.size)
+    fitted = found.fitted and (bool(request.train) or found.embedded)
+    head = encoder.head is not None and (wants_head(request) or (not request.train and not found.embedded))
+    by = "head" if head else "probe" if fitted else "nothing"
+    if request.answers == "head" and not head:
+        raise UserError(f"--answers head: {model} has no classifier of its own; give --train for a probe")
+    run = next((p for p in (Path(model), Path(model.rpartition("#")[0] or model)) if p.is_dir()), None)
+    subject = Subject(
+        name, encoder, found.train, found.test, found.conflict, folder, run, request.seed, found.embedded,
+        given=found.given, answers_by=by, settings=request.settings, engine=engine,
+    )  # fmt: skip
+    if by == "head":
+        _number_by_head(subject)
+    _choose_base(subject, found)
+    return subject
+
+
+def _number_by_head(subject: Subject) -> None:
+    """`train` of a model that answers by itself: the first labelled set whose classes it knows, by its own numbering."""
+    for _, data in [*([subject.conflict] if subject.conflict else []), *subject.test]:
+        try:
+            answerer = subject.answerer(data)
+            subject.train = sets.renamed(data, answerer.labels(data), answerer.classes)
+            return
+        except Unasked:
+            continue
+    if subject.settings.class_map is not None:
+        raise UserError("--class-map names none of the classes of the test sets")
+    subject.answers_by = "nothing"
+
+
+def _choose_base(subject: Subject, found: sets.Sets) -> None:
+    """The first plain labelled set whose classes the model knows, and conflicts made of it where none were given."""
+    for name, data in found.plain:
+        if subject.answers_by == "nothing":
+            return
+        try:
+            classes = subject.classes_for(data)
+        except Unasked:
+            continue
+        known = numbers(data.classes, classes)[data.labels] >= 0
+        if known.any():
+            rows = sets.chosen(data, known, subject.settings.limit, subject.seed)
+            subject.cut = Cut(data, rows)
+            subject.base = (name, data if len(rows) == len(data) else data.select(rows))
+            if subject.conflict is None:
+                subject.conflict = sets.made_conflict(subject.base, subject.settings.limit, subject.seed)
+            return
