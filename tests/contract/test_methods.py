@@ -101,6 +101,8 @@ def pairs(m, step: int):  # type: ignore[no-untyped-def]
     g = torch.Generator().manual_seed(step)
     chosen = torch.randperm(24, generator=g)[:8]
     noisy = {role: patterns[chosen] + 0.7 * torch.randn(8, 3, 16, 16, generator=g) for role in roles_of(m)}
+    if type(m).needs_index:
+        noisy["index"] = chosen
     return noisy, chosen % 4
 
 

@@ -20,6 +20,9 @@ SMALL: dict[str, dict[str, Any]] = {
     "addone": {"queue": 50, "dim": 16, "momentum": 0.9},
     "moco++": {"queue": 50, "dim": 16, "momentum": 0.9, "heads": 2},
     "supervised": {},
+    "insdis": {"images": 24, "noise": 16, "dim": 16},
+    "cmc": {"images": 24, "noise": 16, "dim": 16, "loss": "softmax"},
+    "infomin": {"queue": 50, "dim": 16, "momentum": 0.9},
 }
 
 LEFT_OUT: tuple[str, ...] = ("color", "rotation")  # by the methods that take --leave-out
@@ -55,6 +58,8 @@ def small_batch(m: Method, batch: int = 8, size: int = 16, seed: int = 0) -> tup
             views[negative_role(kind, source)] = torch.randn(
                 batch, m.negatives.count, 3, size, size, generator=g
             )
+    if type(m).needs_index:
+        views["index"] = torch.randperm(24, generator=g)[:batch]
     return views, torch.arange(batch) % 4
 
 

@@ -138,6 +138,19 @@ def test_recipes_are_as_published() -> None:
             "solarize_p": 0.0,
         },
     }
+    plain = {"jitter_p": 0.0, "gray_p": 0.0, "blur_p": 0.0, "solarize_p": 0.0}
+    expected |= {
+        "insdis": {
+            **plain,
+            "scale": (0.08, 1.0),
+            "jitter": (0.4, 0.4, 0.4, 0.4),
+            "jitter_p": 1.0,
+            "gray_p": 0.2,
+        },
+        "cmc": {**plain, "scale": (0.2, 1.0)},
+        "infomin": {**expected["simclr"], "scale": (0.2, 1.0)},
+        "jigsaw": {**plain, "scale": (0.6, 1.0)},
+    }
     assert set(RECIPES) == set(expected)
     for name, values in expected.items():
         for field, value in {**common, **values}.items():

@@ -6,6 +6,7 @@ import importlib
 import json
 import re
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from timm.data.config import resolve_data_config
 from torch import Tensor, nn
 
 from cuewise.encoders.encoder import Card, Encoder
+from cuewise.encoders.lab import LabPair
 from cuewise.encoders.resnet_tiny import ResNetTiny
 from cuewise.encoders.spaces import in_space, read_heads
 from cuewise.encoders.weights import load_into, read_weights
@@ -158,6 +160,8 @@ def _timm(name: str, options: dict[str, Any], classes: int) -> tuple[nn.Module, 
 
 
 def _own(name: str, options: dict[str, Any], classes: int) -> tuple[nn.Module, nn.Module | None, Card]:
+    if name == "lab":
+        return _lab(options)
     if name != "resnet-tiny":
         raise UserError(
             f"no model cuewise/{name}: there is cuewise/resnet-tiny (options: width, depth, norm)"
@@ -168,6 +172,16 @@ def _own(name: str, options: dict[str, Any], classes: int) -> tuple[nn.Module, n
             f"cuewise/resnet-tiny has no option {sorted(unknown)[0]!r}: there are width, depth and norm"
         )
     return ResNetTiny(**options), None, Card("cuewise/resnet-tiny", 32)
+
+
+def _lab(options: dict[str, Any]) -> tuple[nn.Module, nn.Module | None, Card]:
+    """cuewise/lab?of=MODEL&…: two of MODEL, of lightness and of colours; the other options are the model's."""
+    of = str(options.pop("of", ""))
+    if not SPEC.match(of):
+        raise UserError("cuewise/lab needs a model: cuewise/lab?of=torchvision/resnet50")
+    L, ab = (build(of, options) for _ in range(2))
+    pair = LabPair(L.backbone, ab.backbone, L.card.mean, L.card.std)
+    return pair, None, replace(L.card, arch="cuewise/lab")
 
 
 def _call_factory(spec: str) -> nn.Module:

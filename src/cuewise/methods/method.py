@@ -114,6 +114,7 @@ class Method(nn.Module, ABC):
     optim: ClassVar[Mapping[str, Any]]
     Settings: ClassVar[type[MethodSettings]]
     needs_labels: ClassVar[bool] = False
+    needs_index: ClassVar[bool] = False  # whether views["index"] must tell which images they are of
     leaves_out: ClassVar[bool] = False  # whether --leave-out has a meaning
 
     def __init__(

@@ -100,6 +100,8 @@ def optimise(run: Run, batch: Batch) -> Step:
     """One optimiser step on one global batch, in `accumulate` parts."""
     parts = run.config.loop.accumulate
     views, labels = to_device(batch, run.views, run.method.encoder, run.fabric.device)
+    if run.method.needs_index:
+        views["index"] = batch.index.to(run.fabric.device)
     run.method.begin_step(run.step / run.total)
     loss = torch.zeros((), device=run.fabric.device)
     for i in range(parts):

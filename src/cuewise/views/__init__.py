@@ -12,12 +12,14 @@ from cuewise.views.operations import apply, center
 from cuewise.views.params import Crop, Jitter, ViewParams
 from cuewise.views.partners import made_textures
 from cuewise.views.preview import contact_sheet
+from cuewise.views.rand_augment import RAND_AUGMENT
 from cuewise.views.recipes import RECIPES, Recipe
 from cuewise.views.styles import Styles
 from cuewise.views.textures import MadeTextures, SynthesisedTextures, TextureNegative, Textures
 from cuewise.views.transform import PatchNegative, View, Views, ViewsParams
 
 __all__ = [
+    "RAND_AUGMENT",
     "RECIPES",
     "Augmentation",
     "Crop",

@@ -164,4 +164,12 @@ RECIPES: dict[str, Recipe] = {
     "byol-2": replace(_BYOL, blur_p=0.1, solarize_p=0.2),
     # the usual supervised training view: crop, flip
     "supervised": Recipe(),
+    # Wu et al. 2018, instance discrimination: crop, grey, jitter (always), flip
+    "insdis": Recipe(jitter=(0.4, 0.4, 0.4, 0.4), jitter_p=1.0, gray_p=0.2),
+    # Tian et al. 2020, CMC: crop, flip
+    "cmc": Recipe(scale=(0.2, 1.0)),
+    # Tian et al. 2020, InfoMin: crop, flip, jitter, blur, grey; RandAugment is added by the method
+    "infomin": Recipe(scale=(0.2, 1.0), jitter=(0.8, 0.8, 0.8, 0.2), jitter_p=0.8, gray_p=0.2, blur_p=0.5),
+    # the image that InfoMin's jigsaw tiles are cut from: crop, flip
+    "jigsaw": Recipe(scale=(0.6, 1.0)),
 }

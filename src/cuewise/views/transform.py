@@ -85,7 +85,9 @@ class Views:
     positives: Sequence[View]
     negatives: Sequence[PatchNegative | TextureNegative] = field(default=())
     styles: Styles = DRAWN
-    equal: Sequence[str] = ()  # augmentations: "equal:NAME" tells which later views drew what the first one did
+    equal: Sequence[
+        str
+    ] = ()  # augmentations: "equal:NAME" tells which later views drew what the first one did
 
     def __post_init__(self) -> None:
         seen: list[str] = []

@@ -1,0 +1,62 @@
+"""Two encoders of one architecture side by side, one of lightness and one of colour: a model of RGB images again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor, nn
+
+from cuewise.encoders.encoder import IMAGENET_MEAN, IMAGENET_STD, pooled
+
+_XYZ = ((0.412453, 0.357580, 0.180423), (0.212671, 0.715160, 0.072169), (0.019334, 0.119193, 0.950227))
+_WHITE = (0.950456, 1.0, 1.088754)  # D65
+# middle and half of the range of L, a and b over all sRGB colours
+_MIDDLE, _HALF = (50.0, 6.025, -6.689), (50.0, 92.208, 101.167)
+
+
+def rgb_to_lab(rgb: Tensor) -> Tensor:
+    """sRGB B×3×H×W in 0…1 → CIE L*a*b* (D65): L in 0…100, a and b about ±100."""
+    linear = torch.where(rgb > 0.04045, ((rgb.clamp_min(0) + 0.055) / 1.055) ** 2.4, rgb / 12.92)
+    matrix = rgb.new_tensor(_XYZ) / rgb.new_tensor(_WHITE).unsqueeze(1)
+    xyz = torch.einsum("ij,bjhw->bihw", matrix, linear)
+    f = torch.where(xyz > 0.008856, xyz.clamp_min(1e-6) ** (1 / 3), 7.787 * xyz + 16 / 116)
+    x, y, z = f.unbind(1)
+    return torch.stack([116 * y - 16, 500 * (x - y), 200 * (y - z)], dim=1)
+
+
+class LabPair(nn.Module):
+    """features of L and of ab, concatenated: B×2D.
+
+    Takes images normalised with mean and std, as every encoder does. The backbones keep their own three input channels:
+    L comes three times, ab with a third channel of zeros, which is the same as stems of one and of two channels.
+    """
+
+    def __init__(
+        self,
+        L: nn.Module,
+        ab: nn.Module,
+        mean: Sequence[float] = IMAGENET_MEAN,
+        std: Sequence[float] = IMAGENET_STD,
+    ) -> None:
+        super().__init__()
+        self.L, self.ab = L, ab
+        self.mean, self.std = tuple(mean), tuple(std)
+
+    def split(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """The two inputs, each B×3×H×W in about −1…1."""
+        mean, std = (x.new_tensor(v).view(1, 3, 1, 1) for v in (self.mean, self.std))
+        lab = rgb_to_lab(x * std + mean)
+        lab = (lab - x.new_tensor(_MIDDLE).view(1, 3, 1, 1)) / x.new_tensor(_HALF).view(1, 3, 1, 1)
+        ab = torch.cat([lab[:, 1:], torch.zeros_like(lab[:, :1])], dim=1)
+        return lab[:, :1].expand(-1, 3, -1, -1).contiguous(memory_format=torch.channels_last), ab.contiguous(
+            memory_format=torch.channels_last
+        )
+
+    def both(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """Features of L and of ab, B×D each."""
+        L, ab = self.split(x)
+        return pooled(self.L, L), pooled(self.ab, ab)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return torch.cat(self.both(x), dim=1)

@@ -1,0 +1,81 @@
+"""A memory bank: one vector for each training image, moved towards its latest embedding."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Self
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from cuewise.errors import UserError
+from cuewise.methods.method import Comm, MethodSettings
+from cuewise.objectives.bank_nce import bank_nce, log_partition
+from cuewise.objectives.nce import extended_nce
+
+
+@dataclass(frozen=True)
+class BankSettings(MethodSettings):
+    """images in the bank (n), noise entries for each query (m), temperature (τ), momentum, dim; loss nce or softmax."""
+
+    images: int | None = None  # None: as many as the training set has
+    noise: int | None = None  # None: 4,096, or as many as there are images
+    temperature: float = 0.07
+    momentum: float = 0.5
+    dim: int = 128
+    loss: str = "nce"  # or "softmax": cross-entropy over the own entry and the noise
+
+    most: int = 4096  # of the noise, where it is not given
+
+    def fitted(self, images: int, steps: int) -> Self:
+        n = self.images or images
+        return replace(self, images=n, noise=self.noise or max(1, min(self.most, n)))
+
+
+class Bank(nn.Module):
+    """n×C vectors v, and the constant Z of the noise-contrastive loss, which the first batch fixes."""
+
+    memory: Tensor
+    log_z: Tensor
+
+    def __init__(self, settings: BankSettings, generator: torch.Generator) -> None:
+        super().__init__()
+        if settings.loss not in ("nce", "softmax"):
+            raise UserError(f"loss {settings.loss!r} of a memory bank: nce or softmax")
+        self.settings = settings
+        n, c = settings.images or 1, settings.dim
+        start = 2 * torch.rand(n, c, generator=generator) - 1
+        self.register_buffer("memory", start / math.sqrt(c / 3))  # about unit length
+        self.register_buffer("log_z", torch.tensor(math.nan))
+
+    def others(self, index: Tensor, comm: Comm, generator: torch.Generator) -> Tensor:
+        """B×m entries for each image, uniform over all but its own; the same draw however images are shared out."""
+        n, m, b = len(self.memory), self.settings.noise or 1, len(index)
+        if n < 2:
+            raise UserError("a memory bank needs two images at least")
+        steps = torch.randint(1, n, (comm.world * b, m), generator=generator)
+        mine = steps[comm.rank * b : (comm.rank + 1) * b].to(index.device)
+        return (index.unsqueeze(1) + mine) % n
+
+    def loss(self, f: Tensor, index: Tensor, others: Tensor, comm: Comm) -> Tensor:
+        """Tell the entry of `index` from `others`, for queries f (B×C)."""
+        s, memory = self.settings, self.memory.to(f.dtype)
+        s_p = (f * memory[index]).sum(1)  # B
+        s_n = torch.einsum("bc,bmc->bm", f, memory[others])  # B×m
+        if s.loss == "softmax":
+            return extended_nce(s_p, s_n, tau=s.temperature)
+        if bool(torch.isnan(self.log_z)):
+            both = torch.cat([s_p.unsqueeze(1), s_n], dim=1).detach()
+            each = comm.gather(log_partition(both, tau=s.temperature, images=len(memory)))
+            self.log_z.copy_(torch.logsumexp(each, 0) - math.log(len(each)))
+        return bank_nce(s_p, s_n, tau=s.temperature, images=len(memory), log_z=self.log_z)
+
+    @torch.no_grad()
+    def update(self, f: Tensor, index: Tensor, comm: Comm) -> None:
+        """v ← normalise(m v + (1−m) f) for the images of all processes."""
+        f, index = comm.gather(f), comm.gather(index)
+        m = self.settings.momentum
+        moved = m * self.memory[index] + (1 - m) * f.to(self.memory.dtype)
+        self.memory.index_copy_(0, index, F.normalize(moved, dim=1))

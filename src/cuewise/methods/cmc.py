@@ -1,0 +1,91 @@
+"""CMC, contrastive multiview coding: the lightness of an image finds its colours, and the other way round."""
+
+from __future__ import annotations
+
+import copy
+import math
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from cuewise.encoders import Encoder
+from cuewise.encoders.heads import unit
+from cuewise.encoders.lab import LabPair
+from cuewise.errors import UserError
+from cuewise.methods.bank import Bank, BankSettings
+from cuewise.methods.method import Method, Step
+
+
+@dataclass(frozen=True)
+class Settings(BankSettings):
+    """As of InsDis (images, noise, temperature, momentum, dim, loss), with up to 16,384 noise entries."""
+
+    most: int = 16384
+
+
+class CMC(Method):
+    """Two encoders, of L and of ab; each one's embedding is told to be its image's entry in the other one's bank.
+
+    `encoder` becomes the pair: a model of RGB images whose features are both encoders' side by side.
+    """
+
+    name = "cmc"
+    summary = "lightness against colours, two encoders and two memory banks (CMC)"
+    citation = "Tian et al. 2020"
+    views = {"query": "cmc"}
+    optim = {
+        "name": "sgd",
+        "lr": 0.03,
+        "reference_batch": 256,
+        "weight_decay": 1e-4,
+        "schedule": "step",
+        "milestones": [0.5, 2 / 3, 5 / 6],  # 120, 160 and 200 of 240 epochs
+    }
+    Settings = Settings
+    needs_index = True
+
+    def __init__(self, encoder: Encoder, *args: Any, **kwargs: Any) -> None:
+        dim = encoder.dim
+        super().__init__(pair_of(encoder, kwargs.get("seed", 0)), *args, **kwargs)
+        self.settings: Settings = self.settings.fitted(1 << 12, 1)
+        self.project_L = nn.Linear(dim, self.settings.dim)
+        self.project_ab = nn.Linear(dim, self.settings.dim)
+        self.bank_L = Bank(self.settings, self.generator)
+        self.bank_ab = Bank(self.settings, self.generator)
+        self.pending: tuple[Tensor, Tensor, Tensor] | None = None
+
+    @property
+    def chance_loss(self) -> float | None:
+        return 2 * math.log((self.settings.noise or 0) + 1) if self.settings.loss == "softmax" else None
+
+    def forward(self, views: dict[str, Tensor], labels: Tensor) -> Step:
+        index = views["index"].long()  # B
+        h_L, h_ab = self.encoder.backbone.both(views["query"])  # type: ignore[operator]
+        L, ab = unit(self.project_L(h_L)), unit(self.project_ab(h_ab))  # B×C each
+        others = self.bank_L.others(index, self.comm, self.generator)  # B×m
+        loss = self.bank_ab.loss(L, index, others, self.comm) + self.bank_L.loss(ab, index, others, self.comm)
+        self.pending = L.detach(), ab.detach(), index
+        return Step(loss, L.detach(), ab.detach())
+
+    def after_backward(self) -> None:
+        if self.pending is not None:
+            L, ab, index = self.pending
+            self.bank_L.update(L, index, self.comm)
+            self.bank_ab.update(ab, index, self.comm)
+        self.pending = None
+
+
+def pair_of(encoder: Encoder, seed: int) -> Encoder:
+    """Two networks of the encoder's architecture behind one face; the second starts with other numbers, spread alike."""
+    card = encoder.card
+    if not card.arch.startswith(("torchvision/", "timm/", "cuewise/")):
+        raise UserError(f"cmc takes models by name (torchvision/…, timm/…, cuewise/…), not {card.arch}")
+    other, g = copy.deepcopy(encoder.backbone), torch.Generator().manual_seed(seed)
+    with torch.no_grad():
+        for p in other.parameters():
+            if p.ndim > 1:
+                p.copy_(torch.randn(p.shape, generator=g) * p.std())
+    pair = LabPair(encoder.backbone, other, card.mean, card.std)
+    return Encoder(pair, replace(card, arch=f"cuewise/lab?of={card.arch.replace('?', '&')}"))
