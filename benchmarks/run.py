@@ -19,6 +19,7 @@ BENCHMARKS: dict[str, tuple[list[str], dict[str, str]]] = {
     "cues": (["--clock", "cpu"], ONE_THREAD),
     "corruptions": ([], ONE_THREAD),
     "make": ([], {}),
+    "probe": ([], {}),
 }
 
 
