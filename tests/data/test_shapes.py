@@ -433,3 +433,22 @@ def test_numbers_outside_the_set() -> None:
     with pytest.raises(IndexError, match="images 0 to 9"):
         made.image(10)
     assert made.batch([]).shape == (0, 64, 64, 3)
+
+
+@pytest.mark.parametrize("split", ["aligned", "silhouette", "sketch", "texture_only"])
+def test_one_palette_leaves_shape_and_texture_as_the_only_difference(split: str) -> None:
+    alike, free = (ShapeSet(split, n=64, size=48, **o) for o in ({"palette": "one"}, {}))
+    a, b = alike.batch(range(64)), free.batch(range(64))
+    np.testing.assert_array_equal(alike.labels, free.labels)
+    assert not np.array_equal(a, b)
+    border = np.concatenate([a[:, 0, 0], a[:, 0, -1], a[:, -1, 0], a[:, -1, -1]])
+    if split != "texture_only":  # the background is the same plain colour everywhere
+        common = np.unique(border, axis=0, return_counts=True)[1].max()
+        assert common > 0.7 * len(border)
+    means = a.mean((1, 2)).std(0)
+    assert (means < 0.6 * ShapeSet("aligned", n=64, size=48).batch(range(64)).mean((1, 2)).std(0)).all()
+
+
+def test_palette_is_one_or_left_out() -> None:
+    with pytest.raises(UserError, match="palette must be one"):
+        ShapeSet("aligned", palette="two")

@@ -31,6 +31,8 @@ SCENE = 4
 # An image's independent random streams.
 LABELS, PLACE, COLOURS, GROUND, OBJECT = 1, 2, 3, 4, 16
 
+ONE_PALETTE, MIDDLE = np.uint64(12345), 1  # the key and the background's rank of sets whose colours are alike
+
 _SCALE = 16777  # 2.14 scale at which the outline's sheet (64000 units) fills the frame
 
 
@@ -98,22 +100,32 @@ def picture(
     textures: Ints,
     hue: int,
     turn: int,
+    alike: bool,
 ) -> None:
-    """Paint one image; shapes and textures hold one entry an object, −1 where there is none."""
+    """Paint one image; shapes and textures hold one entry an object, −1 where there is none.
+
+    alike: the same colours and plain background as every other image, so that only shape and texture differ.
+    """
     colours = np.zeros((3, 3), np.int64)
     poses = np.zeros((len(shapes), POSE), np.int64)
     place = mix(key, np.uint64(PLACE))
     if mode in (SILHOUETTE, SKETCH):
         out[:] = 255
+        if alike:
+            palette(mix(ONE_PALETTE, np.uint64(COLOURS)), MIDDLE, -1, colours)
+            out[:] = colours[2].astype(np.uint8)
         single_pose(place, turn, poses[0])
         paint(out, fields[shapes[0]], poses[0], mode, 0, key, colours)
         return
-    ground = draw(key, 0, 0, 2)
-    palette(mix(key, np.uint64(COLOURS)), ground, hue, colours)
+    ground = MIDDLE if alike else draw(key, 0, 0, 2)
+    palette(mix(ONE_PALETTE if alike else key, np.uint64(COLOURS)), ground, hue, colours)
     if mode == FULL_FRAME:
         paint_texture(out, textures[0], mix(key, np.uint64(OBJECT)), colours)
         return
-    background(out, mix(key, np.uint64(GROUND)), colours[2])
+    if alike:
+        out[:] = colours[2].astype(np.uint8)
+    else:
+        background(out, mix(key, np.uint64(GROUND)), colours[2])
     if mode == TEXTURED:
         single_pose(place, turn, poses[0])
         paint(out, fields[shapes[0]], poses[0], mode, textures[0], mix(key, np.uint64(OBJECT)), colours)
@@ -124,7 +136,7 @@ def picture(
     scene_poses(place, count, turn, poses)
     for j in range(count):
         own = mix(key, np.uint64(OBJECT + j))
-        palette(mix(own, np.uint64(COLOURS)), ground, hue, colours)
+        palette(mix(ONE_PALETTE if alike else own, np.uint64(COLOURS)), ground, hue, colours)
         paint(out, fields[shapes[j]], poses[j], TEXTURED, textures[j], own, colours)
 
 
@@ -138,10 +150,11 @@ def pictures(
     textures: Ints,
     hues: Ints,
     turn: int,
+    alike: bool,
 ) -> None:
     """`picture` for each row."""
     for i in range(len(keys)):
-        picture(out[i], fields, keys[i], mode, shapes[i], textures[i], hues[i], turn)
+        picture(out[i], fields, keys[i], mode, shapes[i], textures[i], hues[i], turn, alike)
 
 
 @njit(cache=True, nogil=True)

@@ -126,7 +126,8 @@ class ShapeSet:
         keys, law = self._law()
         out = np.empty((len(at), self.size, self.size, 3), np.uint8)
         mode, turn = SPLITS[self.split].mode, turn_steps(self.options.turn)
-        pictures(out, distance_fields(), keys[at], mode, law.shapes[at], law.textures[at], law.hues[at], turn)
+        ids = (law.shapes[at], law.textures[at], law.hues[at])
+        pictures(out, distance_fields(), keys[at], mode, *ids, turn, self.options.palette == "one")
         for picture, quarters in zip(out, law.quarters[at], strict=True):
             if quarters:
                 picture[:] = np.rot90(picture, quarters).copy()
@@ -189,6 +190,7 @@ def _checked(split: str, n: int, size: int, seed: int, given: dict[str, Any]) ->
         ("size", size, 16 <= size <= 4096, "16 to 4096"),
         ("seed", seed, 0 <= seed < 1 << 63, "0 or more"),
         ("part", o.part, o.part in ("train", "test"), "train or test"),
+        ("palette", o.palette, o.palette in ("", "one"), "one"),
         ("textures", o.textures, o.textures in ("", "train", "test"), "train or test"),
         ("classes", o.classes, least <= o.classes <= most, f"{least} to {most}"),
         ("turn", o.turn, 0 <= o.turn <= 180, "0 to 180 degrees"),

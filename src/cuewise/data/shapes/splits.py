@@ -29,6 +29,7 @@ class Options:
 
     part: str = "train"  # train | test: independent random streams
     classes: int = len(SHAPES)  # the first so many outlines and textures
+    palette: str = ""  # one: the same colours in every image, so that only shape and texture tell images apart
     turn: int = 20  # largest rotation of an object, degrees
     rho: float = 0.9  # how often an object wears its own class's texture
     textures: str = ""  # disjoint: train | test half of the textures; as `part` when empty
@@ -192,8 +193,9 @@ def _scenes(keys: Keys, o: Options) -> Law:
     return _law(labels, tuple(CONTEXTS), shape=shapes, texture=textures, present=present[:, :-1], **facts)
 
 
-_COMMON = ("part", "classes", "turn")
-_PAIRED = (*_COMMON, "rho")
+_TURNED = ("part", "classes", "turn")
+_COMMON = (*_TURNED, "palette")
+_PAIRED = (*_TURNED, "rho", "palette")
 _BOTH = ("shape", "texture")
 # conflict takes rho as well, so that one option string serves aligned and conflict; there it changes nothing.
 SPLITS: dict[str, Split] = {
@@ -201,14 +203,14 @@ SPLITS: dict[str, Split] = {
         "shape with its own texture, with probability rho", TEXTURED, ("texture",), _PAIRED, _aligned
     ),
     "conflict": Split("shape with another class's texture", TEXTURED, (), _PAIRED, _conflict),
-    "texture_only": Split("a texture that fills the frame", FULL_FRAME, (), _COMMON[:2], _texture_only),
+    "texture_only": Split("a texture that fills the frame", FULL_FRAME, (), ("part", "classes", "palette"), _texture_only),
     "silhouette": Split("black shape on white", SILHOUETTE, (), _COMMON, _bare),
     "sketch": Split("outline strokes only", SKETCH, (), _COMMON, _bare),
     "fine": Split(
         "breeds of a superclass differ by texture", TEXTURED, ("shape",), (*_COMMON, "breeds"), _fine
     ),
     "rotated": Split("turned by 0, 90, 180 or 270 degrees", TEXTURED, _BOTH, _PAIRED, _rotated),
-    "coloured": Split("classes coded by hue", TEXTURED, _BOTH, _COMMON, _coloured),
+    "coloured": Split("classes coded by hue", TEXTURED, _BOTH, _TURNED, _coloured),
     "scenes": Split("objects that belong together", SCENE, (), (*_PAIRED, "objects", "odd"), _scenes),
     "disjoint": Split(
         "no texture in both train and test", TEXTURED, ("texture",), (*_COMMON, "textures"), _disjoint
