@@ -13,6 +13,7 @@ ONE_THREAD = {"NUMBA_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
 # name → arguments, environment
 BENCHMARKS: dict[str, tuple[list[str], dict[str, str]]] = {
     "step": (["--negatives"], {}),
+    "looc": ([], {}),
     "pretrain": ([], {}),
     "views": (["--loader"], ONE_THREAD),
     "shapes": ([], ONE_THREAD),
