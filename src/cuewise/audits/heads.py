@@ -1,0 +1,143 @@
+"""Which embedding space does a prediction come from, and how many does it take?"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cuewise import scores
+from cuewise.audits.answerer import Unasked
+from cuewise.audits.audit import Finding, Subject, audit
+from cuewise.encoders import load_encoder
+from cuewise.encoders.cached import cached_features
+from cuewise.encoders.embed import Embedded
+from cuewise.encoders.encoder import Encoder
+from cuewise.encoders.spaces import Spaces
+from cuewise.probes import LinearProbe
+from cuewise.probes.heads import Blocks, blocks_of, contributions_on, entropy_bits
+from cuewise.probes.run import shared_classes
+from cuewise.scores import Score
+
+DRAWS = 500  # of the bootstrap
+
+
+@audit(
+    "heads", "how much each embedding space adds to right predictions, and over how many they spread (looc)"
+)
+def heads(subject: Subject) -> Finding:
+    """Mean share of each head in the logit of right predictions, and the entropy of these shares in bits (M76)."""
+    encoder = in_all_spaces(subject)
+    blocks = blocks_of(encoder)
+    train = features(subject, encoder, subject.train)
+    if subject.train.labels is None:
+        raise Unasked("no labelled images to fit a probe on: give --train with one folder a class")
+    probe = LinearProbe(seed=subject.seed).fit(train.features, train.labels)
+    out, found = Finding(), {}
+    for name, data in subject.test:
+        if data.labels is None or not set(data.classes) & set(subject.train.classes):
+            continue
+        seen = features(subject, encoder, data)
+        shares = contributions_on(probe, seen, *shared_classes(seen, data, subject.train), blocks)
+        if len(shares):
+            found[name] = shares
+            out.scores += head_scores(name, shares, blocks, probe.protocol, subject.seed)
+    if not found:
+        raise Unasked(
+            "no labelled test set on which the probe is ever right: give --test with one folder a class"
+        )
+    out.tables["heads"] = table(found, blocks)
+    out.figures["heads"] = bars(
+        "Share of each head in right predictions", "mean share", blocks, _means(found)
+    )
+    out.figures["heads/largest"] = bars(
+        "The head that adds most", "share of right predictions", blocks, _largest(found)
+    )
+    return out
+
+
+def in_all_spaces(subject: Subject) -> Encoder:
+    """The model in several spaces: as it was given, or all those of its run."""
+    if isinstance(subject.encoder.backbone, Spaces):
+        if len(subject.encoder.backbone.blocks) > 1:
+            return subject.encoder
+        raise Unasked("one space has one head: audit the run without --space, or with --space all")
+    if subject.run is None or not (subject.run / "heads.json").is_file():
+        raise Unasked("the model has no embedding spaces: train one with --method looc --leave-out …")
+    device = next(subject.encoder.parameters()).device
+    return load_encoder(f"{subject.run}#all", size=subject.encoder.card.size).to(device)
+
+
+def features(subject: Subject, encoder: Encoder, data: Any) -> Embedded:
+    """In the spaces; shared with the other audits where the model was given in them."""
+    if encoder is subject.encoder:
+        return subject.features(data, "features in the spaces")
+    return cached_features(encoder, data, label=f"{subject.name}: features in all spaces")
+
+
+def head_scores(
+    name: str, shares: NDArray[np.float64], blocks: Blocks, protocol: str, seed: int
+) -> list[Score]:
+    """heads/SPACE/… for each space, and heads/entropy_bits/… with a bootstrap interval over the images."""
+    how = f"{protocol}, right predictions, w·x by head cut at 0, without bias"
+    out = [scores.mean(f"heads/{h}/{name}", shares[:, i], how) for i, h in enumerate(blocks)]
+    out = [replace(s, low=max(0.0, s.low), high=min(1.0, s.high)) if s.n > 1 else s for s in out]
+    rng = np.random.default_rng(seed)
+    draws = [entropy_bits(shares[rng.integers(len(shares), size=len(shares))].mean(0)) for _ in range(DRAWS)]
+    value = entropy_bits(shares.mean(0))
+    low, high = np.quantile(draws, [0.025, 0.975])
+    most = np.log2(len(blocks))
+    note = f"{how}; entropy of the mean share, at most {most:.3g} bits; bootstrap"
+    bits = Score(
+        f"heads/entropy_bits/{name}",
+        value,
+        min(float(low), value),
+        max(float(high), value),
+        len(shares),
+        note,
+    )
+    return [*out, bits]
+
+
+def _means(found: dict[str, NDArray[np.float64]]) -> dict[str, list[float]]:
+    return {name: shares.mean(0).tolist() for name, shares in found.items()}
+
+
+def _largest(found: dict[str, NDArray[np.float64]]) -> dict[str, list[float]]:
+    return {
+        name: (np.bincount(shares.argmax(1), minlength=shares.shape[1]) / len(shares)).tolist()
+        for name, shares in found.items()
+    }
+
+
+def table(found: dict[str, NDArray[np.float64]], blocks: Blocks) -> dict[str, Any]:
+    """A row a test set: right predictions, entropy, then for each head its mean share and how often it is the largest."""
+    means, largest = _means(found), _largest(found)
+    rows = [
+        [
+            name,
+            len(shares),
+            entropy_bits(shares.mean(0)),
+            *(x for pair in zip(means[name], largest[name]) for x in pair),
+        ]
+        for name, shares in found.items()
+    ]
+    columns = [c for h in blocks for c in (h, f"{h} largest")]
+    return {
+        "title": "Heads of right predictions",
+        "columns": ["test set", "right", "entropy (bits)", *columns],
+        "rows": rows,
+    }
+
+
+def bars(title: str, ylabel: str, blocks: Blocks, values: dict[str, list[float]]) -> dict[str, Any]:
+    """A figure with a group of bars for each test set."""
+    return {
+        "title": title,
+        "kind": "bars",
+        "xlabel": "head",
+        "ylabel": ylabel,
+        "series": [{"name": name, "x": list(blocks), "y": y} for name, y in values.items()],
+    }
