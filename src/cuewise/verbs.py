@@ -39,6 +39,7 @@ def pretrain(
     texture_data: list[str] | None = None,
     leave_out: str | None = None,
     hard: str | None = None,
+    suppress: str | None = None,
     color_jitter: bool | None = None,
     crops: str | None = None,
     val: list[str] | None = None,
@@ -70,6 +71,7 @@ def pretrain(
     patch_augment: change each patch: hflip,vflip,rot90
     texture_data: textures of the images, as `cuewise make texture` wrote them; one set for each negative [made on the fly]
     hard: make negatives harder: mochi, ifm, debiased, hard; its settings are --set hard.* (moco, simclr)
+    suppress: filter half of the views against texture: anisotropic, robust, bilateral, cartoon, gaussian
     leave_out: augmentations to keep a space of their own for, e.g. color,rotation,texture (looc, addone)
     color_jitter: jitter colours (--no-color-jitter leaves it out) [on]
     crops: where crops are taken: random [random]
@@ -111,6 +113,7 @@ def pretrain(
         "texture_data": texture_data,
         "leave_out": leave_out.split(",") if isinstance(leave_out, str) else leave_out,
         "hard": {"name": hard} if hard else None,
+        "suppress": suppress,
         "color_jitter": color_jitter,
         "crops": crops,
     }

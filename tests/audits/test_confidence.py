@@ -2,34 +2,47 @@
 
 from __future__ import annotations
 
+import json
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
+from torch import nn
 
-from cuewise.audits.answers import Answers, known_labels
+from cuewise.audits.answerer import Unasked
+from cuewise.audits.answers import Answers
 from cuewise.audits.audit import Subject
 from cuewise.audits.coarse_fine import coarse_fine
 from cuewise.audits.confidence import calibration_error, confidence, entropy, reliability_series
+from cuewise.audits.engine import Engine
+from cuewise.audits.head import Head
 from cuewise.audits.retrieval import chance, neighbours, retrieval, same
-from cuewise.audits.run import prepare
+from cuewise.audits.saliency import features_to_logits, saliency
 from cuewise.audits.similarity import PAIRS, pair_views, recipe_of, similarity
-from cuewise.audits.texture_classes import histogram, per_class, texture_classes, texture_copy
+from cuewise.audits.subjects import Request, prepare
+from cuewise.audits.superclasses import read_superclasses
+from cuewise.audits.texture_classes import histogram, per_class, texture_classes
 from cuewise.data import open_data
 from cuewise.data.shapes.outlines import SUPERCLASSES
 from cuewise.encoders import load_encoder
+from cuewise.errors import UserError
 
 MODEL = "cuewise/resnet-tiny?width=8"
 TRAIN = "shapes:aligned?n=160&size=32&rho=1"
 TEST = "shapes:aligned?n=64&size=32&part=test"
+NAME = "shapes:aligned"
+
+
+def prepared(folder: Path, train: list[str], test: list[str]) -> Subject:
+    return prepare(MODEL, "m", load_encoder(MODEL, size=32), folder, Request(train, test), Engine())
 
 
 @pytest.fixture
 def subject(tmp_path: Path) -> Subject:
-    return prepare(
-        MODEL, "m", load_encoder(MODEL, size=32), tmp_path, [TRAIN], [TEST, "shapes:conflict?n=64&size=32"], 0
-    )
+    return prepared(tmp_path, [TRAIN], [TEST, "shapes:conflict?n=64&size=32"])
 
 
 def loop_error(top: list[float], right: list[bool], bins: int) -> float:
@@ -71,13 +84,13 @@ def test_reliability_holds_the_mean_confidence_and_wilson() -> None:
 
 def test_confidence_rests_on_the_images_it_gets_right(subject: Subject) -> None:
     found = confidence(subject)
-    rows = found.tables[f"confidence/{TEST}/decisions"]["rows"]
+    rows = found.tables[f"confidence/{NAME}/decisions"]["rows"]
     right = [r for r in rows if r[3]]
     by_name = {s.name: s for s in found.scores}
-    assert by_name[f"confidence/{TEST}"].n == len(right)
-    assert by_name[f"confidence/{TEST}"].value == pytest.approx(np.mean([r[4] for r in right]), abs=1e-5)
-    assert by_name[f"entropy/{TEST}"].value == pytest.approx(np.mean([r[6] for r in right]), abs=1e-5)
-    assert by_name[f"calibration_error/{TEST}"].n == len(rows) == 64
+    assert by_name[f"confidence/{NAME}"].n == len(right)
+    assert by_name[f"confidence/{NAME}"].value == pytest.approx(np.mean([r[4] for r in right]), abs=1e-5)
+    assert by_name[f"entropy/{NAME}"].value == pytest.approx(np.mean([r[6] for r in right]), abs=1e-5)
+    assert by_name[f"calibration_error/{NAME}"].n == len(rows) == 64
     assert len(found.galleries["confidence"]["items"]) > 0
 
 
@@ -107,7 +120,7 @@ def test_retrieval_scores_cues_without_a_probe(subject: Subject) -> None:
     found = retrieval(subject)
     assert [s.name for s in found.scores] == ["retrieval/class", "retrieval/shape", "retrieval/texture"]
     items = found.galleries["retrieval"]["items"]
-    assert len(items) == 8 * 6
+    assert len(items) == 6 * 6
     for row in {i["row"] for i in items}:
         members = [i["of"] for i in items if i["row"] == row]
         assert members[0] == row
@@ -117,12 +130,13 @@ def test_retrieval_scores_cues_without_a_probe(subject: Subject) -> None:
 
 
 def test_coarse_and_fine_by_a_users_map(subject: Subject) -> None:
-    assert coarse_fine(subject).scores == []  # no map, nothing to say
+    with pytest.raises(Unasked, match="--superclasses"):
+        coarse_fine(subject)
     kinds = {name: "first" if i < 8 else "second" for i, name in enumerate(subject.train.classes[:12])}
-    subject.superclasses = kinds  # type: ignore[attr-defined]
+    subject.settings = replace(subject.settings, superclasses=kinds)
     found = coarse_fine(subject)
     coarse, fine = found.scores[:2]
-    table = found.tables[f"coarse_fine/{TEST}/decisions"]
+    table = found.tables[f"coarse_fine/{NAME}/decisions"]
     assert coarse.n == fine.n == len(table["rows"]) == 64 * 12 // 16
     truth, said, right, kind, same_kind = (list(c) for c in zip(*[r[1:] for r in table["rows"]]))
     assert [kinds[t] for t in truth] == kind
@@ -133,7 +147,7 @@ def test_coarse_and_fine_by_a_users_map(subject: Subject) -> None:
 
 
 def test_embedded_breeds_have_kinds(tmp_path: Path) -> None:
-    subject = prepare(MODEL, "m", load_encoder(MODEL, size=32), tmp_path, [], [], 0)
+    subject = prepared(tmp_path, [], [])
     found = coarse_fine(subject)
     assert [s.name for s in found.scores] == ["coarse/shapes:fine", "fine/shapes:fine"]
     rows = found.tables["coarse_fine/shapes:fine"]["rows"]
@@ -190,26 +204,69 @@ def test_texture_classes_on_copies(subject: Subject) -> None:
     assert sum(found.figures["texture_classes"]["series"][0]["y"]) == len(rows)
 
 
-def test_a_texture_copy_has_only_pixels_of_its_image() -> None:
-    image = np.random.default_rng(0).integers(0, 256, (32, 32, 3), dtype=np.uint8)
-    made = texture_copy(image, 32, 0, 5)
-    np.testing.assert_array_equal(made, texture_copy(image, 32, 0, 5))
-    source = {tuple(p) for p in image.reshape(-1, 3)}
-    assert {tuple(p) for p in made.reshape(-1, 3)} <= source
-    assert (made != image).any()
-
-
 def test_per_class_says_the_commonest_answer() -> None:
     proba = np.eye(3)[[1, 1, 0, 2, 2]]
-    said = Answers("x", open_data(TEST), np.arange(5), np.array([0, 0, 0, 2, 2]), proba, ("a", "b", "c"), "p")
+    said = Answers(
+        "x",
+        open_data(TEST),
+        np.arange(5),
+        np.array([0, 0, 0, 2, 2]),
+        proba.argmax(1),
+        proba,
+        ("a", "b", "c"),
+        "p",
+    )
     assert [[r[0], r[1], r[2], r[5]] for r in per_class(said)] == [["c", 2, 1.0, "c"], ["a", 3, 1 / 3, "b"]]
 
 
-def test_labels_are_matched_by_name() -> None:
-    data = open_data(TEST)
-    assert data.labels is not None
-    known = known_labels(data, [data.classes[3], "unheard of", data.classes[0]])
-    assert known is not None
-    assert set(known[data.labels == 3]) == {0}
-    assert set(known[data.labels == 0]) == {2}
-    assert set(known[(data.labels != 0) & (data.labels != 3)]) == {-1}
+def test_superclasses_in_either_form(tmp_path: Path) -> None:
+    file = tmp_path / "kinds.json"
+    for content in ({"beagle": "dog", "tabby": "cat"}, {"dog": ["beagle"], "cat": ["tabby"]}):
+        file.write_text(json.dumps(content))
+        assert read_superclasses(file) == {"beagle": "dog", "tabby": "cat"}
+    for bad, why in (({"dog": ["x"], "cat": ["x"]}, "both"), ([], "no map"), ({"dog": 3}, "neither")):
+        file.write_text(json.dumps(bad))
+        with pytest.raises(UserError, match=why):
+            read_superclasses(file)
+    with pytest.raises(UserError, match="cannot be read"):
+        read_superclasses(tmp_path / "none.json")
+
+
+def test_nothing_to_ask_is_said(tmp_path: Path) -> None:
+    subject = prepared(tmp_path, [TRAIN], ["shapes:conflict?n=64&size=32"])
+    subject.test = []
+    for ask in (confidence, saliency):
+        with pytest.raises(Unasked, match="labelled test set"):
+            ask(subject)
+    assert {s.name for s in retrieval(subject).scores} >= {"retrieval/shape", "retrieval/texture"}
+
+
+def test_own_classifier_answers_with_saliency_and_confidence(tmp_path: Path) -> None:
+    """Logits of a class that several outputs stand for are those of their mean probability."""
+    head = nn.Linear(4, 5)
+    probe = Head(head, {"a": [0, 3], "b": [1], "c": [2, 4]}, "test")
+    f = torch.randn(6, 4, generator=torch.Generator().manual_seed(0))
+    logits = features_to_logits(probe, torch.device("cpu"))(f)
+    p = probe.predict_proba(f.numpy())
+    np.testing.assert_allclose(logits.softmax(1).detach().numpy(), p / p.sum(1, keepdims=True), atol=1e-6)
+
+
+def test_the_probe_as_a_differentiable_function(subject: Subject) -> None:
+    f = subject.train_features.features[:20]
+    logits = features_to_logits(subject.probe, torch.device("cpu"))(torch.from_numpy(f))
+    np.testing.assert_allclose(logits.softmax(1).numpy(), subject.probe.predict_proba(f), atol=1e-5)
+
+
+def test_saliency_keeps_overlays_and_a_row_an_image(subject: Subject) -> None:
+    found = saliency(subject)
+    rows = found.tables["saliency/decisions"]["rows"]
+    assert len(rows) == 64
+    area, nats = found.scores
+    assert area.value == pytest.approx(np.mean([r[4] for r in rows]), abs=1e-5)
+    assert nats.value == pytest.approx(np.mean([r[5] for r in rows]), abs=1e-5)
+    assert 0 < nats.value <= math.log(32 * 32)
+    items = found.galleries["saliency"]["items"]
+    assert len(items) == 48
+    right = {r[0]: r[3] for r in rows}
+    assert all(right[i["of"]] == (i["badge"] == "right") for i in items)
+    assert all((subject.folder / i["image"]).is_file() for i in items)

@@ -1,36 +1,33 @@
-"""What a model says about a labelled set: probabilities for every image whose class it knows, and the table of them."""
+"""What a model says about a labelled set: an answer for every image whose class it knows, and the table of them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cuewise.audits.audit import Subject
+from cuewise.audits.answerer import Ids, Unasked
+from cuewise.audits.audit import Named, Needs, Subject
 from cuewise.data import Dataset
 
 Floats = NDArray[np.float64]
-Ids = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
 class Answers:
-    """Row i is image index[i] of `data`: its label and C probabilities, by the numbering of `classes`."""
+    """Row i is image index[i] of `data`: its label, the answer and C probabilities, by the numbering of `classes`."""
 
     name: str
     data: Dataset
     index: Ids
     labels: Ids
-    proba: Floats  # N×C
+    response: Ids
+    proba: Floats  # N×C; N×0 where only the answer is known
     classes: tuple[str, ...]
     protocol: str
-
-    @property
-    def response(self) -> Ids:
-        return self.proba.argmax(1)
 
     @property
     def correct(self) -> NDArray[np.bool_]:
@@ -39,32 +36,56 @@ class Answers:
     def image_name(self, row: int) -> str:
         return self.data.name(int(self.index[row]))
 
+    def part(self, rows: Ids) -> Answers:
+        """Some of the rows."""
+        kept = (self.index[rows], self.labels[rows], self.response[rows], self.proba[rows])
+        return replace(self, index=kept[0], labels=kept[1], response=kept[2], proba=kept[3])
 
-def known_labels(data: Dataset, classes: Sequence[str]) -> Ids | None:
-    """Each image's label by the numbering of `classes`, −1 where it is not among them; None without labels."""
-    if data.labels is None:
-        return None
-    number = {name: i for i, name in enumerate(classes)}
-    return np.array([number.get(name, -1) for name in data.classes], np.int64)[data.labels]
+
+def labelled(subject: Subject) -> list[Named]:
+    """Test sets with labels."""
+    return [(n, d) for n, d in subject.test if d.labels is not None]
+
+
+def needs_labelled(subject: Subject) -> Needs:
+    """The labelled test sets, as they are."""
+    return Needs(sets=labelled(subject))
 
 
 def answers(subject: Subject) -> list[Answers]:
-    """The subject's answers on each test set that shares a class with it; sets that share none are left out."""
-    out = []
-    for name, data in subject.test:
-        wanted = known_labels(data, subject.train.classes)
-        if wanted is None or not (wanted >= 0).any():
-            continue
-        found = subject.features(data, name)
-        labels = wanted[found.index]
-        rows = np.flatnonzero(labels >= 0)
-        if len(rows):
-            proba = np.asarray(subject.probe.predict_proba(found.features[rows]), np.float64)
-            protocol = f"{subject.probe.protocol}; {name}"
-            out.append(
-                Answers(name, data, found.index[rows], labels[rows], proba, subject.train.classes, protocol)
-            )
+    """The subject's answers on each labelled test set that it knows a class of; raises Unasked where there is none."""
+    out, reasons = [], []
+    for name, data in labelled(subject):
+        try:
+            out.append(answers_on(subject, name, data))
+        except Unasked as error:
+            reasons.append(str(error))
+    if not out:
+        raise Unasked(reasons[0] if reasons else "no labelled test set: give --test with one folder a class")
     return out
+
+
+def answers_on(subject: Subject, name: str, data: Dataset) -> Answers:
+    """Answers on one set; images of other classes and those without a finite answer are left out and counted."""
+    answerer = subject.answerer(data)
+    labels = answerer.labels(data)
+    if not (labels >= 0).any():
+        raise Unasked(
+            f"{name} shares no class with the model's answers ({', '.join(answerer.classes[:5])}, …)"
+        )
+    found = subject.features(data, name)
+    own = labels[found.index]
+    proba = np.asarray(answerer.probabilities(found.features), np.float64)
+    silent = np.isnan(proba).any(1) & (own >= 0)
+    rows = np.flatnonzero((own >= 0) & ~silent)
+    if not len(rows):
+        raise Unasked(
+            "the model gives NaN or infinity for every image; check its weights and its input range"
+        )
+    said = f"{answerer.probe.protocol}; {name}"
+    said += f"; {int(silent.sum())} images without a finite answer left out" if silent.any() else ""
+    best = proba[rows].argmax(1)
+    return Answers(name, data, found.index[rows], own[rows], best, proba[rows], answerer.classes, said)
 
 
 def decisions_table(said: Answers, title: str, **columns: Sequence[Any]) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cuewise.audits.answerer import Unasked
 from cuewise.audits.answers import Answers, answers, decisions_table
 from cuewise.audits.audit import Finding, Subject, audit
 from cuewise.data import Dataset, open_data
@@ -39,6 +40,8 @@ def coarse_fine(subject: Subject) -> Finding:
         out.tables[f"coarse_fine/{said.name}"] = by_kind(said, kinds, coarse)
         rows += [{"name": said.name, **_bars(found)}]
         out.galleries.setdefault("coarse_fine", breed_mistakes(subject, said, coarse, inside))
+    if not out.scores:
+        raise Unasked("no class of the test sets has a superclass in --superclasses")
     if rows:
         out.figures["coarse_fine"] = {
             "title": "Right kind, right breed",
@@ -52,11 +55,13 @@ def coarse_fine(subject: Subject) -> Finding:
 
 
 def asked(subject: Subject) -> list[tuple[Answers, Mapping[str, str]]]:
-    """Answers with the superclass of each class: the embedded breeds, or the user's sets with the user's map."""
+    """Answers with the superclass of each class: the user's sets with the user's map, or the embedded breeds."""
+    kinds: Mapping[str, str] | None = subject.settings.superclasses
+    if kinds is not None:
+        return [(said, kinds) for said in answers(subject)]
     if subject.embedded:
         return [embedded_breeds(subject)]
-    kinds: Mapping[str, str] | None = getattr(subject, "superclasses", None)
-    return [(said, kinds) for said in answers(subject)] if kinds else []
+    raise Unasked("which classes belong together is not known: give --superclasses FILE (class → superclass)")
 
 
 def embedded_breeds(subject: Subject) -> tuple[Answers, Mapping[str, str]]:
@@ -67,7 +72,8 @@ def embedded_breeds(subject: Subject) -> tuple[Answers, Mapping[str, str]]:
     probe = LinearProbe(seed=subject.seed).fit(train.features, train.labels)
     proba = np.asarray(probe.predict_proba(test.features), np.float64)
     protocol = f"{probe.protocol} fitted on shapes:fine; shapes:fine"
-    said = Answers("shapes:fine", parts[1], test.index, test.labels, proba, parts[1].classes, protocol)
+    best, classes = proba.argmax(1), parts[1].classes
+    said = Answers("shapes:fine", parts[1], test.index, test.labels, best, proba, classes, protocol)
     return said, breed_kinds(parts[1])
 
 
@@ -111,7 +117,7 @@ def _bars(found: Sequence[Score]) -> dict[str, Any]:
 
 
 def breed_mistakes(
-    subject: Subject, said: Answers, coarse: NDArray[np.bool_], inside: Ids, shown: int = 12
+    subject: Subject, said: Answers, coarse: NDArray[np.bool_], inside: Ids, shown: int = 10
 ) -> dict[str, Any]:
     """Images with the right kind and the wrong breed first, then wrong kinds."""
     wrong = [i for i in inside if not said.correct[i]]

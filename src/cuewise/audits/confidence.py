@@ -8,18 +8,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cuewise import scores
-from cuewise.audits.answers import Answers, answers, decisions_table
+from cuewise.audits.answers import Answers, answers, decisions_table, needs_labelled
 from cuewise.audits.audit import Finding, Subject, audit
 from cuewise.scores import Z95, Score
 
 BINS = 15
 DRAWS = 200
-SHOWN = 12
+SHOWN = 10
 
 Floats = NDArray[np.float64]
 
 
-@audit("confidence", "probability of the true class, entropy and calibration error on each labelled test set")
+@audit(
+    "confidence",
+    "probability of the true class, entropy and calibration error on each labelled test set",
+    needs_labelled,
+)
 def confidence(subject: Subject) -> Finding:
     """Probability of the true class and entropy (nats) of the images it gets right; calibration error of all."""
     out = Finding()
@@ -36,7 +40,8 @@ def confidence(subject: Subject) -> Finding:
         columns: dict[str, Any] = {"probability": true, "confidence": top, "entropy": nats}
         columns = {key: np.round(values, 6).tolist() for key, values in columns.items()}
         table = decisions_table(said, f"Confidence on {said.name}, image by image", **columns)
-        table["pairs"] = {f"linear/{said.name}": "correct"}
+        accuracy = (f"linear/{said.name}", f"head/{said.name}/accuracy", f"domains/{said.name}/accuracy")
+        table["pairs"] = dict.fromkeys(accuracy, "correct")
         table["common"] = {f"confidence/{said.name}": "probability", f"entropy/{said.name}": "entropy"}
         out.tables[f"confidence/{said.name}/decisions"] = table
         reliability.append({"name": said.name, **reliability_series(top, right)})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,28 +11,30 @@ import torch.nn.functional as F
 from numpy.typing import NDArray
 
 from cuewise import scores
-from cuewise.audits.audit import Finding, Subject, audit
-from cuewise.audits.decisions import parse_stimulus
+from cuewise.audits.answerer import Ids, Unasked
+from cuewise.audits.audit import Finding, Named, Needs, Subject, audit
+from cuewise.audits.shape_bias import cues_of
 from cuewise.data import Dataset
+from cuewise.encoders.embed import Embedded
 
 K = 5
-QUERIES = 8
+QUERIES = 6
 CHUNK = 1024  # queries at a time
-
-Ids = NDArray[np.int64]
 
 
 @audit(
-    "retrieval", "the nearest images: how often they share the class, or the shape or texture in conflicts"
+    "retrieval",
+    "the nearest images: how often they share the class, or the shape or texture in conflicts",
+    lambda s: needs(s),
 )
 def retrieval(subject: Subject) -> Finding:
     """Cosine neighbours on pooled features among the images of the first test set (else the training set)."""
     out = Finding()
-    name, data = subject.test[0] if subject.test else ("the training set", subject.train)
-    found = subject.features(data, name) if subject.test else subject.train_features
+    name, data = searched(subject)
+    found = finite(subject.features(data, name))
     near = neighbours(found.features, K)
     if near.shape[1] == 0:
-        return out
+        raise Unasked(f"{name}: fewer than two readable images")
     protocol = (
         f"cosine on pooled features, {near.shape[1]} nearest of {len(near)} images of {name}, query left out"
     )
@@ -49,6 +52,22 @@ def retrieval(subject: Subject) -> Finding:
     _figure(out, subject)
     _table(out, names if data.labels is not None else [], found.labels, near)
     return out
+
+
+def searched(subject: Subject) -> Named:
+    """The set that is searched: the first test set, else the training set."""
+    return subject.test[0] if subject.test else ("the training set", subject.train)
+
+
+def finite(found: Embedded) -> Embedded:
+    """The rows whose features are numbers."""
+    good = np.isfinite(found.features).all(1)
+    return replace(found, features=found.features[good], index=found.index[good], labels=found.labels[good])
+
+
+def needs(subject: Subject) -> Needs:
+    """The searched set and the conflicts, as they are."""
+    return Needs(sets=[searched(subject), *([subject.conflict] if subject.conflict else [])])
 
 
 def neighbours(features: NDArray[np.float32], k: int) -> Ids:
@@ -84,8 +103,8 @@ def _conflicts(out: Finding, subject: Subject) -> None:
     """Where cues disagree, do neighbours share the query's shape or its texture? This needs no probe and no labels."""
     assert subject.conflict is not None
     name, data = subject.conflict
-    found = subject.features(data, name)
-    cues = [parse_stimulus(data.name(int(i))) for i in found.index]
+    found = finite(subject.features(data, name))
+    cues = [cues_of(data, int(i), set()) for i in found.index]
     rows = np.array([i for i, c in enumerate(cues) if c is not None and c[0] != c[1]], np.int64)
     if len(rows) < 2:
         return

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import cv2
@@ -13,11 +13,12 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from cuewise import scores
-from cuewise.audits.answers import Answers, answers, decisions_table
+from cuewise.audits.answers import Answers, answers, decisions_table, needs_labelled
 from cuewise.audits.audit import Finding, Subject, audit
 from cuewise.audits.gradcam import grad_cam
+from cuewise.audits.head import Head
+from cuewise.encoders.embed import evaluation_view
 from cuewise.progress import Progress
-from cuewise.views import center
 
 IMAGES = 256  # whose maps are measured
 SHOWN = 12  # of a single model; more are kept so that two models can be compared on images of all four kinds
@@ -28,14 +29,12 @@ SIDE = 192  # pixels of an overlay
 Maps = NDArray[np.float32]
 
 
-@audit("saliency", "Grad-CAM: where the model looks, and how far its attention spreads")
+@audit("saliency", "Grad-CAM: where the model looks, and how far its attention spreads", needs_labelled)
 def saliency(subject: Subject) -> Finding:
     """Area above one half and entropy of the maps for the predicted class, on up to 256 images of the first test set."""
-    said = next(iter(answers(subject)), None)
-    if said is None:
-        return Finding()
+    said = answers(subject)[0]
     chosen = np.sort(np.random.default_rng(subject.seed).permutation(len(said.index))[:IMAGES])
-    said = replace(said, index=said.index[chosen], labels=said.labels[chosen], proba=said.proba[chosen])
+    said = said.part(chosen)
     views, maps = saliency_maps(subject, said)
     area, nats = spread_area(maps), spread_entropy(maps)
     protocol = f"Grad-CAM of the predicted class; {said.protocol}"
@@ -63,8 +62,11 @@ def saliency_maps(subject: Subject, said: Answers) -> tuple[NDArray[np.uint8], M
     """The views the model saw, N×S×S×3, and their maps, N×S×S."""
     encoder = subject.encoder
     device = next(encoder.parameters(), torch.zeros(())).device
-    head = features_to_logits(subject)
-    views = np.stack([center(said.data.image(int(i)), encoder.card.size) for i in said.index])
+    head = features_to_logits(subject.answerer(said.data).probe, device)
+    card = encoder.card
+    views = np.stack(
+        [evaluation_view(said.data.image(int(i)), card.size, card.interpolation) for i in said.index]
+    )
     target = torch.from_numpy(said.response)
     parts = []
     with Progress(len(views), "images", f"{subject.name}: saliency") as bar:
@@ -76,12 +78,21 @@ def saliency_maps(subject: Subject, said: Answers) -> tuple[NDArray[np.uint8], M
     return views, np.concatenate(parts)
 
 
-def features_to_logits(subject: Subject) -> Callable[[Tensor], Tensor]:
-    """B×D features → B×C logits: the linear probe that the audits put questions to, as a differentiable function."""
-    probe: Any = subject.probe
-    device = next(subject.encoder.parameters(), torch.zeros(())).device
+def features_to_logits(probe: Any, device: torch.device) -> Callable[[Tensor], Tensor]:
+    """B×D features → B×C logits, differentiable: the model's own classifier, or the probe that answers for it.
+
+    The logit of a class that several outputs stand for is that of their mean probability.
+    """
+    if isinstance(probe, Head):
+        rows = [list(r) for r in probe.classes.values()]
+
+        def by_head(f: Tensor) -> Tensor:
+            out = probe.head(f).flatten(1)
+            return torch.stack([out[:, r].logsumexp(1) - math.log(len(r)) for r in rows], 1)
+
+        return by_head
     mean, factor = (torch.as_tensor(v, device=device) for v in probe.scale_)
-    w = torch.full((len(probe.coef_), probe.classes_), 0.0, device=device)
+    w = torch.zeros(len(probe.coef_), probe.classes_, device=device)
     w[-1] = -1e9  # a class that the training set does not hold is never the answer
     w[:, torch.as_tensor(probe.labels_, device=device)] = probe.coef_.to(device)
     return lambda f: torch.addmm(w[-1], (f.float() - mean) * factor, w[:-1])

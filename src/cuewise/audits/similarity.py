@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from cuewise import scores
+from cuewise.audits.answerer import Unasked
 from cuewise.audits.audit import Finding, Subject, audit
 from cuewise.cues.texture import texture_cue
 from cuewise.data import BrokenImage
 from cuewise.encoders.embed import evaluating
-from cuewise.errors import UserError
 from cuewise.progress import Progress
 from cuewise.train.reload import is_run, load_method
 from cuewise.views import RECIPES, Crop, PatchNegative, Recipe, View, Views, apply, center
@@ -44,7 +44,7 @@ def similarity(subject: Subject) -> Finding:
     names, found = _similarities(subject, embedder)
     own = {pair: found[pair] for pair in PAIRS}
     protocol = (
-        f"{embedder.where}, query network on both sides, evaluation mode, {len(own['positive'])} training images, "
+        f"{embedder.where}, query network on both sides, evaluation mode, {len(own['positive'])} images, "
         "fixed pairs"
     )
     out = Finding([scores.mean(f"similarity/{pair}", own[pair], protocol) for pair in PAIRS])
@@ -166,7 +166,7 @@ def _similarities(subject: Subject, embedder: Embedder) -> tuple[list[str], dict
                     parts.setdefault(role + name, []).append(unit)
             bar.add(len(batch))
     if len(names) < 2:
-        raise UserError("similarity needs two readable training images: see the list of skipped files")
+        raise Unasked("similarity needs two readable images: see the list of skipped files")
     z = {name: torch.cat(rows) for name, rows in parts.items()}
     q, out = z["query"], {}
     for name in networks:
@@ -188,8 +188,8 @@ def _gallery(subject: Subject, shown: int = 4) -> dict[str, Any]:
                 {
                     "image": subject.picture(views[role], f"pair-{row}-{role}"),
                     "row": str(row),
-                    "caption": "",
-                    "badge": role,
+                    "caption": role,
+                    "badge": "",
                     "alt": f"image {row + 1}: {role}",
                 }
             )

@@ -7,32 +7,30 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cuewise.audits.answers import Answers, decisions_table, known_labels
+from cuewise.audits import one_cue
+from cuewise.audits.answerer import NO_ANSWER, Unasked
+from cuewise.audits.answers import Answers, answers_on, decisions_table
 from cuewise.audits.audit import Finding, Subject, audit
-from cuewise.cues.texture import texture_cue
-from cuewise.data import Dataset, open_data
-from cuewise.encoders.embed import embed_dataset
+from cuewise.audits.change import CLEAN, Rendering
+from cuewise.audits.texture import COPY
 from cuewise.scores import Score, proportion
-from cuewise.views import center
 
 BIN = 0.025  # width of a bin of per-class accuracy
 SUFFICIENT, NEAR_NONE = (
     0.5,
     BIN,
 )  # a class above the first is told by texture alone; below the second it is not
-IMAGES = 2000  # texture copies made
-LARGEST = 128  # side of the image a texture is made of
 SHOWN = 8  # classes with examples
 
-Pixels = NDArray[np.uint8]
 
-
-@audit("texture_classes", "per-class accuracy on texture copies; classes for which texture is enough")
+@audit(
+    "texture_classes",
+    "per-class accuracy on texture copies; classes for which texture is enough",
+    lambda subject: one_cue.needs_of(subject, "texture", COPY),
+)
 def texture_classes(subject: Subject) -> Finding:
-    """Accuracy on textures synthesised from the test images; the embedded classes have textures of their own."""
-    said = embedded_textures(subject) if subject.embedded else copied_textures(subject)
-    if said is None:
-        return Finding()
+    """Accuracy on textures given, or synthesised from the test images; the embedded classes have textures of their own."""
+    said = textures(subject)
     right = said.correct
     rows = per_class(said)
     accuracies = np.array([r[2] for r in rows])
@@ -88,87 +86,43 @@ def per_class(said: Answers) -> list[list[Any]]:
     return sorted(rows, key=lambda r: (-r[2], str(r[0])))
 
 
-def embedded_textures(subject: Subject) -> Answers:
-    """The embedded textures by themselves; texture k belongs to class k."""
-    name = "shapes:texture_only"
-    data = open_data(f"{name}?n=800&part=test&size={subject.encoder.card.size}")
-    found = subject.features(data, name)
-    labels = np.asarray(data.columns["texture"], np.int64)[found.index]
-    return _ask(subject, name, data, found.index, labels, found.features, name)
-
-
-def copied_textures(subject: Subject) -> Answers | None:
-    """Texture copies of the first labelled test set that shares classes with the subject."""
-    for name, data in subject.test:
-        wanted = known_labels(data, subject.train.classes)
-        rows = np.flatnonzero(wanted >= 0) if wanted is not None else np.zeros(0, np.int64)
-        if wanted is None or not len(rows):
-            continue
-        rng = np.random.default_rng(subject.seed)
-        rows = np.sort(rng.permutation(rows)[:IMAGES])
-        part = data.select(rows)
-        found = embed_dataset(
-            subject.encoder,
-            part,
-            transform=TextureView(subject.encoder.card.size, subject.seed),
-            label=f"{subject.name}: texture copies of {name}",
-        )
-        labels = wanted[rows][found.index]
-        said = f"texture copies (fast synthesis) of {len(labels)} images of {name}"
-        return _ask(subject, name, part, found.index, labels, found.features, said)
-    return None
-
-
-def _ask(
-    subject: Subject,
-    name: str,
-    data: Dataset,
-    index: NDArray[np.int64],
-    labels: NDArray[np.int64],
-    features: NDArray[np.float32],
-    what: str,
-) -> Answers:
-    proba = np.asarray(subject.probe.predict_proba(features), np.float64)
-    return Answers(
-        name, data, index, labels, proba, subject.train.classes, f"{subject.probe.protocol}; {what}"
-    )
-
-
-class TextureView:
-    """Picklable view: the texture of an image, from a seed of its own, at the model's size."""
-
-    def __init__(self, size: int, seed: int) -> None:
-        self.size, self.seed = size, seed
-
-    def __call__(self, image: Pixels, rng: np.random.Generator, index: int) -> dict[str, Pixels]:
-        return {"image": texture_copy(image, self.size, self.seed, index)}
-
-    def warm_up(self) -> None:
-        """Compile what it needs."""
-        texture_copy(np.random.default_rng(0).integers(0, 256, (40, 40, 3), dtype=np.uint8), self.size, 0, 0)
-
-
-def texture_copy(image: Pixels, size: int, seed: int, index: int) -> Pixels:
-    """size×size texture of the image, made at 128 pixels at most and enlarged."""
-    small = center(image, min(size, LARGEST))
-    return center(texture_cue(small, np.random.default_rng((seed, index)), fast=True), size)
+def textures(subject: Subject) -> Answers:
+    """Answers on the texture-only set the user gave, or on the texture copies that the texture audit looks at."""
+    given = subject.given.get("texture", [])
+    if given:
+        return answers_on(subject, *given[0])
+    if subject.base is None:
+        raise Unasked("no plain labelled test set to make texture copies of: give --test")
+    name, data = subject.base
+    answerer = subject.answerer(data)
+    index, said = subject.said(COPY)
+    labels = answerer.labels(data)[index]
+    rows = np.flatnonzero((labels >= 0) & (said != NO_ANSWER))
+    if not len(rows):
+        raise Unasked(f"{name} shares no class with the model's answers")
+    protocol = f"{answerer.probe.protocol}; texture copies of {len(rows)} images of {name}"
+    none = np.empty((len(rows), 0))
+    return Answers(name, data, index[rows], labels[rows], said[rows], none, answerer.classes, protocol)
 
 
 def examples(subject: Subject, said: Answers, classes: list[str]) -> dict[str, Any]:
-    """Pairs of an image and its texture copy for the classes best known by texture (the texture alone for shapes)."""
+    """An image and its texture copy for the classes best known by texture; the given texture where it was given."""
+    given = bool(subject.given.get("texture"))
+    viewer = subject.viewer(None)
+    render = Rendering((viewer.eye,), (CLEAN, COPY), subject.seed, said.data)
     items = []
     for n, name in enumerate(classes[:SHOWN]):
         own = np.flatnonzero(said.labels == said.classes.index(name))
         row = int(own[np.argmax(said.correct[own])])
         i = int(said.index[row])
-        size, image = subject.encoder.card.size, said.data.image(i)
-        shown = {"texture": image} if subject.embedded else {
-            "image": center(image, size), "texture": texture_copy(image, size, subject.seed, i)
-        }  # fmt: skip
+        shown: dict[str, Any] = {"texture": said.data.image(i)}
+        if not given:
+            pair = render.views(said.data.image(i), said.data.name(i))[viewer.eye.key]
+            shown = {"image": pair[0], "texture": pair[1]}
         for kind, picture in shown.items():
             items.append(
                 {
-                    "image": subject.picture(picture, f"texture-{n}-{kind}"),
+                    "image": subject.picture(picture, f"texture-class-{n}-{kind}"),
                     "of": said.image_name(row),
                     "row": name,
                     "caption": name
@@ -178,5 +132,4 @@ def examples(subject: Subject, said: Answers, classes: list[str]) -> dict[str, A
                     "alt": f"{'texture of' if kind == 'texture' else 'an image of'} {name}",
                 }
             )
-    layout = "tiles" if subject.embedded else "rows"
-    return {"title": "Classes best known by their texture", "layout": layout, "items": items}
+    return {"title": "Classes best known by their texture", "layout": "tiles", "items": items}

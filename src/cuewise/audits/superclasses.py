@@ -1,0 +1,30 @@
+"""Which classes belong together: a file of class → superclass."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from cuewise.errors import UserError
+
+FORM = '{"beagle": "dog", "tabby": "cat"} or {"dog": ["beagle", "poodle"], "cat": ["tabby"]}, as JSON'
+
+
+def read_superclasses(file: Path) -> dict[str, str]:
+    """class → superclass, from either form; a class in two superclasses is refused."""
+    try:
+        content: Any = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise UserError(f"--superclasses {file} cannot be read ({error}); give {FORM}") from None
+    if not isinstance(content, dict) or not content:
+        raise UserError(f"--superclasses {file} is no map: give {FORM}")
+    out: dict[str, str] = {}
+    for key, value in content.items():
+        if not isinstance(value, str | list):
+            raise UserError(f"--superclasses {file}: {key!r} is neither a name nor a list; give {FORM}")
+        pairs = [(key, value)] if isinstance(value, str) else [(str(name), key) for name in value]
+        for name, kind in pairs:
+            if out.setdefault(name, kind) != kind:
+                raise UserError(f"--superclasses {file}: {name!r} is both {out[name]!r} and {kind!r}")
+    return out
