@@ -52,21 +52,23 @@ class Sets:
 
 
 def open_sets(train: Sequence[str], test: Sequence[str], size: int) -> Sets:
-    """Open everything; without --train and --test, or with embedded test sets alone, the embedded shapes are used."""
+    """Open everything; without --train and --test, or with embedded sets alone, the embedded shapes are used."""
     names = short_names(test)
     tests = [(name, _opened(spec)) for name, spec in zip(names, test)]
-    embedded = not train and all(re.match(r"shapes($|[:?])", t) for t in test)
+    embedded = all(re.match(r"shapes(:aligned)?($|\?)", t) for t in train)
+    embedded = embedded and all(re.match(r"shapes($|[:?])", t) for t in test)
+    more = f"size={size}{same_palette(train)}"
     if train:
         data = _joined(tuple(train))
     elif embedded:
-        data = _opened(f"shapes:aligned?rho=1&n=3200&part=train&size={size}")
+        data = _opened(f"shapes:aligned?rho=1&n=3200&part=train&{more}")
     else:
         data = unlabelled(_joined(tuple(test)))
     if embedded and not test:
-        tests = [("shapes", _opened(f"shapes:aligned?rho=1&n=1200&part=test&size={size}"))]
+        tests = [("shapes", _opened(f"shapes:aligned?rho=1&n=1200&part=test&{more}"))]
     conflict = next(((n, d) for n, d in tests if is_conflict(d)), None)
     if embedded and conflict is None:
-        conflict = ("shapes:conflict", _opened(f"shapes:conflict?n=1600&part=test&size={size}"))
+        conflict = ("shapes:conflict", _opened(f"shapes:conflict?n=1600&part=test&{more}"))
     tests = [t for t in tests if conflict is None or t[1] is not conflict[1]]
     given: dict[str, list[Named]] = {}
     for name, data_set in tests:
@@ -74,8 +76,13 @@ def open_sets(train: Sequence[str], test: Sequence[str], size: int) -> Sets:
             given.setdefault(kind, []).append((name, data_set))
     if embedded:
         for kind, split in EMBEDDED.items():
-            given.setdefault(kind, [(split, _opened(f"shapes:{split}?n=800&part=test&size={size}"))])
+            given.setdefault(kind, [(split, _opened(f"shapes:{split}?n=800&part=test&{more}"))])
     return Sets(data, tests, conflict, given, embedded, data.labels is not None)
+
+
+def same_palette(train: Sequence[str]) -> str:
+    """The palette of the embedded training set, for the embedded test sets to share."""
+    return "&palette=one" if any(re.search(r"[?&]palette=one(&|$)", spec) for spec in train) else ""
 
 
 @lru_cache(maxsize=64)
