@@ -15,6 +15,7 @@ from cuewise.errors import UserError
 from cuewise.methods import Method, Negatives, method, methods
 from cuewise.methods.hard import HARD, Hard
 from cuewise.views import augmentation
+from cuewise.views.suppress import FILTERS
 
 
 @dataclass
@@ -93,6 +94,7 @@ class Config:
     texture_data: list[str] = field(default_factory=list)
     hard: dict[str, Any] = field(default_factory=dict)  # name and its settings; empty: none
     leave_out: list[str] = field(default_factory=list)
+    suppress: str | None = None
     color_jitter: bool = True
     crops: str = "random"
     views: Views = field(default_factory=Views)
@@ -247,6 +249,8 @@ def _check_dials(config: Config, kind: type[Method]) -> None:
     if config.alpha_mode not in ("in", "out"):
         raise UserError(f"--alpha-mode {config.alpha_mode}: in or out")
     _check_augmentations(config, kind)
+    if config.suppress is not None and config.suppress not in FILTERS:
+        raise UserError(f"--suppress {config.suppress}: there are {', '.join(FILTERS)}")
     if config.crops != "random":
         raise UserError(f"--crops {config.crops}: only random is available in this version")
     for name, least in (
@@ -280,10 +284,14 @@ def _check_augmentations(config: Config, kind: type[Method]) -> None:
     for name in names:
         values = [getattr(config.views, p, None) for p in augmentation(name).probabilities]
         if values and all(v == 0 for v in values):
-            raise UserError(f"--leave-out {name}: views.{next(iter(augmentation(name).probabilities))}=0 leaves no {name}")
+            raise UserError(
+                f"--leave-out {name}: views.{next(iter(augmentation(name).probabilities))}=0 leaves no {name}"
+            )
     v = config.views
     if (v.styles or v.style_copies or v.style_count) and not (v.style_p or "texture" in (*names, *same)):
-        raise UserError("views.styles, style_copies and style_count are for texture randomisation: set views.style_p too")
+        raise UserError(
+            "views.styles, style_copies and style_count are for texture randomisation: set views.style_p too"
+        )
     if config.settings.get("mask_equal") and not names:
         raise UserError(f"{kind.name}.mask_equal has no meaning without --leave-out")
 

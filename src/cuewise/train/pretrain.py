@@ -158,6 +158,7 @@ def card_of(config: Config) -> dict[str, Any]:
         "alpha_mode": config.alpha_mode,
         "patch_size": config.patch_size,
         "hard": dict(config.hard),
+        "suppress": config.suppress,
         "leave_out": list(config.left_out),
         "color_jitter": config.color_jitter,
     }

@@ -25,6 +25,7 @@ from cuewise.views import (
     augmentation,
     made_textures,
 )
+from cuewise.views.suppress import SHARE
 
 
 def build_views(config: Config, data: Dataset) -> Views:
@@ -88,7 +89,7 @@ def textures(config: Config, data: Dataset) -> Textures:
 
 
 def adapt(recipe: Recipe, config: Config) -> Recipe:
-    """A published recipe at the run's size, with what --set views.* and --no-color-jitter change."""
+    """A published recipe at the run's size, with what --set views.*, --suppress and --no-color-jitter change."""
     v = config.views
     changes = {
         "scale": v.scale,
@@ -103,6 +104,9 @@ def adapt(recipe: Recipe, config: Config) -> Recipe:
     recipe = replace(recipe, size=config.size, **given)  # type: ignore[arg-type]
     if v.scale_blur and config.size < 224:
         recipe = recipe.scaled_blur()
+    if config.suppress:
+        blur_p = 0.5 if v.blur_p is None else v.blur_p  # in whatever recipe: 0.5 / 0.25 / 0.25
+        recipe = replace(recipe, suppress=config.suppress, suppress_p=SHARE, blur_p=blur_p)
     return recipe.with_color_jitter(config.color_jitter)
 
 

@@ -9,7 +9,7 @@ from cuewise.views.augmentations import (
     register_augmentation,
 )
 from cuewise.views.operations import apply, center
-from cuewise.views.params import Crop, Jitter, ViewParams
+from cuewise.views.params import Crop, Jitter, Suppress, ViewParams
 from cuewise.views.partners import made_textures
 from cuewise.views.preview import contact_sheet
 from cuewise.views.rand_augment import RAND_AUGMENT
@@ -28,6 +28,7 @@ __all__ = [
     "PatchNegative",
     "Recipe",
     "Styles",
+    "Suppress",
     "SynthesisedTextures",
     "TextureNegative",
     "Textures",

@@ -80,7 +80,7 @@ _AUGMENTATIONS: dict[str, Augmentation] = {
         ),
         Augmentation("rotation", "turns of 90, 180 or 270 degrees", ("rotation",), {"rotation_p": 0.5}),
         Augmentation("texture", "the texture of a random style", ("style",), {"style_p": 0.5}),
-        Augmentation("blur", "Gaussian blur", ("blur",), {"blur_p": 0.5}),
+        Augmentation("blur", "Gaussian blur (and --suppress)", ("blur", "suppress"), {"blur_p": 0.5}),
         Augmentation("flip", "mirrored left to right", ("flip",), {"flip_p": 0.5}),
         Augmentation("solarize", "bright values inverted", ("solarize",), {"solarize_p": 0.2}),
         Augmentation("crop", "the random-resized crop", ("crop",)),

@@ -14,6 +14,7 @@ from cuewise.views import blur_kernel, color_kernel, resize_kernel, rotate_kerne
 from cuewise.views.augmentations import apply_own
 from cuewise.views.params import Jitter, ViewParams
 from cuewise.views.styles import DRAWN, Styles
+from cuewise.views.suppress import suppressed
 
 Pixels = NDArray[np.uint8]  # H×W×3, RGB
 
@@ -35,6 +36,8 @@ _kept = threading.local()  # scratch memory of this thread: fresh pages cost mor
 def apply(image: Pixels, params: ViewParams, size: int, styles: Styles = DRAWN) -> Pixels:
     """The view of `image` that `params` describes, size×size×3; `styles` tells what a style number is."""
     image = _checked(image)
+    if params.suppress:
+        image = suppressed(image, params.suppress)
     crop = params.crop
     if not (
         0 <= crop.top <= crop.top + crop.height - 1 < image.shape[0]

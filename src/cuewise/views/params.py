@@ -43,6 +43,14 @@ class Jitter:
 
 
 @dataclass(frozen=True, slots=True)
+class Suppress:
+    """A filter against texture and how much of it: steps of diffusion, σ of a Gaussian, nothing for the others."""
+
+    kind: str
+    amount: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
 class ViewParams:
     """One view of an image, applied in the order of the fields (a style and the user's own after the flip).
 
@@ -59,6 +67,7 @@ class ViewParams:
     rotation: int = 0  # degrees counter-clockwise: 0, 90, 180 or 270
     style: StyleDraw | None = None  # which style, and how much of it
     own: tuple[tuple[str, Any], ...] = ()  # what the user's augmentations drew, by name
+    suppress: Suppress | None = None  # of the whole image, before the crop
 
     def __post_init__(self) -> None:
         if self.rotation not in (0, 90, 180, 270):
@@ -75,10 +84,12 @@ class ViewParams:
         """The inverse of `to_dict`."""
         plain = dict(values)
         jitter, style = plain.pop("jitter", None), plain.pop("style", None)
+        suppress = plain.pop("suppress", None)
         return cls(
             crop=Crop(**plain.pop("crop")),
             jitter=None if jitter is None else Jitter(**jitter),
             style=None if style is None else StyleDraw(**style),
+            suppress=None if suppress is None else Suppress(**suppress),
             own=tuple((name, value) for name, value in plain.pop("own", ())),
             **plain,
         )

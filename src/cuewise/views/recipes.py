@@ -12,6 +12,7 @@ from cuewise.cues.stylize import StyleDraw
 from cuewise.errors import UserError
 from cuewise.views.augmentations import augmentation
 from cuewise.views.params import Crop, Jitter, ViewParams
+from cuewise.views.suppress import FILTERS, draw_suppress
 
 Range = tuple[float, float]
 
@@ -46,6 +47,10 @@ class Recipe:
     style_strength: Range = (1.0, 1.0)
     style_count: int = 64  # styles a view chooses from, see `Styles`
     own: tuple[str, ...] = ()  # the user's augmentations, by their registered names
+    suppress: str | None = (
+        None  # filter against texture, of a share suppress_p of the views; those are not blurred
+    )
+    suppress_p: float = 0.0
 
     def __post_init__(self) -> None:
         for field in fields(self):
@@ -58,6 +63,8 @@ class Recipe:
                 raise UserError(f"recipe {name}=({low}, {high}): give 0 < low <= high")
         if not 0 <= self.style_strength[0] <= self.style_strength[1] <= 1:
             raise UserError(f"recipe style_strength={self.style_strength}: give 0 <= low <= high <= 1")
+        if self.suppress is not None and self.suppress not in FILTERS:
+            raise UserError(f"recipe suppress={self.suppress!r}: there are {', '.join(FILTERS)}")
         if self.size < 1:
             raise UserError(f"recipe size={self.size}: must be at least 1 pixel")
         if min(self.jitter) < 0 or self.jitter[3] > 0.5:
@@ -85,16 +92,21 @@ class Recipe:
         """
         u: list[float] = rng.random(_DRAWS).tolist()
         blur_low, blur_high = self.blur_sigma
+        # one number decides between suppression, blur and neither, so the policy costs no draw of its own
+        p = self.suppress_p if self.suppress else 0.0
+        suppress = self.suppress if u[10] < p else None
+        blurred = not suppress and (u[10] - p) < self.blur_p * (1 - p)
         return ViewParams(
             crop=draw_crop(u[_PICKS:], u[0], u[1], height, width, self.scale, self.ratio),
             flip=u[2] < self.flip_p,
             jitter=draw_jitter(u[4:9], self.jitter) if u[3] < self.jitter_p else None,
             gray=u[9] < self.gray_p,
-            blur=blur_low + u[11] * (blur_high - blur_low) if u[10] < self.blur_p else None,
+            blur=blur_low + u[11] * (blur_high - blur_low) if blurred else None,
             solarize=self.solarize_threshold if u[12] < self.solarize_p else None,
             rotation=90 * (1 + int(3 * u[14])) if u[13] < self.rotation_p else 0,
             style=self.draw_style(rng) if self.style_p else None,
             own=tuple((name, _draw_own(name, rng)) for name in self.own) if self.own else (),
+            suppress=draw_suppress(suppress, u[11], height, width) if suppress else None,
         )
 
     def draw_style(self, rng: np.random.Generator) -> StyleDraw | None:

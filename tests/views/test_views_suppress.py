@@ -1,0 +1,102 @@
+"""Texture suppression of views: its shares, what it does to the image, and that it disturbs nothing else."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from pillow_views import photo
+
+from cuewise import UserError, pretrain
+from cuewise.config import resolve
+from cuewise.data import open_data
+from cuewise.methods import methods
+from cuewise.train.shown import build_views
+from cuewise.views import RECIPES, ViewParams, apply
+from cuewise.views.suppress import FILTERS, suppressed
+
+MOCO = replace(RECIPES["moco-v2"], size=32)
+
+
+def drawn(kind: str, n: int = 6000, side: int = 224) -> list[ViewParams]:
+    recipe = replace(MOCO, suppress=kind, suppress_p=0.5)
+    rng = np.random.default_rng(0)
+    return [recipe.sample(rng, side, side + 30) for _ in range(n)]
+
+
+@pytest.mark.parametrize("kind", FILTERS)
+def test_half_suppressed_a_quarter_blurred_a_quarter_neither(kind: str) -> None:
+    views = drawn(kind)
+    shares = [
+        np.mean([v.suppress is not None for v in views]),
+        np.mean([v.blur is not None for v in views]),
+        np.mean([v.blur is None and v.suppress is None for v in views]),
+    ]
+    np.testing.assert_allclose(shares, [0.5, 0.25, 0.25], atol=0.02)
+    assert not any(v.blur is not None and v.suppress is not None for v in views)  # never stacked
+    assert {v.suppress.kind for v in views if v.suppress} == {kind}
+
+
+def test_amounts_are_as_published_and_scale_with_the_image() -> None:
+    for kind in ("anisotropic", "robust"):
+        steps = [v.suppress.amount for v in drawn(kind) if v.suppress]
+        assert sorted(set(steps)) == list(range(10, 21))
+        assert min(steps.count(n) for n in range(10, 21)) > 150  # uniform, both ends
+        small = {v.suppress.amount for v in drawn(kind, 500, side=64) if v.suppress}
+        assert small <= {2, 3}
+    sigma = np.array([v.suppress.amount for v in drawn("gaussian") if v.suppress])
+    assert 10 <= sigma.min() ** 2 < 10.1 < 19.9 < sigma.max() ** 2 <= 20
+    assert np.std(sigma**2) == pytest.approx(10 / np.sqrt(12), rel=0.05)
+    blur = np.array([v.blur for v in drawn("gaussian") if v.blur])
+    assert 0.1 <= blur.min() < 0.15
+    assert 1.95 < blur.max() <= 2.0
+
+
+@pytest.mark.parametrize("kind", FILTERS)
+def test_the_whole_image_is_filtered_before_the_crop(kind: str) -> None:
+    image = photo(60, 80)
+    params = next(v for v in drawn(kind, 20, side=60) if v.suppress)
+    params = replace(params, crop=replace(params.crop, top=3, left=5, height=50, width=50))
+    assert params.suppress is not None
+    view = apply(image, params, 32)
+    expected = apply(suppressed(image, params.suppress), replace(params, suppress=None), 32)
+    np.testing.assert_array_equal(view, expected)
+    np.testing.assert_array_equal(view, apply(image, params, 32))  # nothing is drawn when it is applied
+    assert np.any(view != apply(image, replace(params, suppress=None), 32))
+    assert ViewParams.from_dict(json.loads(json.dumps(params.to_dict()))) == params
+
+
+def test_everything_else_is_drawn_as_without_it() -> None:
+    plain, recipe = np.random.default_rng(3), np.random.default_rng(3)
+    for _ in range(100):
+        one = MOCO.sample(plain, 90, 70)
+        other = replace(MOCO, suppress="robust", suppress_p=0.5).sample(recipe, 90, 70)
+        assert replace(other, suppress=None, blur=one.blur) == one
+    assert plain.bit_generator.state == recipe.bit_generator.state
+
+
+def test_it_composes_with_every_method(folder: Path) -> None:
+    data = open_data(str(folder))
+    for name, kind in methods().items():
+        options: dict[str, Any] = {"method": name, "size": 32, "suppress": "anisotropic"}
+        options |= {"leave_out": ["color"]} if kind.leaves_out else {}
+        for view in build_views(resolve(options), data).positives:
+            recipe = view.recipe
+            assert (recipe.suppress, recipe.suppress_p, recipe.blur_p) == ("anisotropic", 0.5, 0.5)
+    own = resolve({"size": 32, "suppress": "robust", "views": {"blur_p": 0.1}})
+    assert {v.recipe.blur_p for v in build_views(own, data).positives} == {0.1}
+    with pytest.raises(UserError, match="there are anisotropic, robust, bilateral, cartoon, gaussian"):
+        resolve({"suppress": "sharpen"})
+
+
+def test_a_run_says_what_it_was_trained_with(folder: Path, tmp_path: Path) -> None:
+    small: dict[str, Any] = {"model": "cuewise/resnet-tiny?width=8", "size": 16, "batch_size": 8, "steps": 1}
+    out, settings = tmp_path / "run", ["moco.queue=32"]
+    pretrain(
+        str(folder), out=str(out), suppress="robust", negatives=["patch"], set=settings, workers="0", **small
+    )
+    assert json.loads((out / "encoder.json").read_text())["cues"]["suppress"] == "robust"
