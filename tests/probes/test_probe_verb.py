@@ -236,6 +236,7 @@ def make_dict(): return Odd("dict")
 def make_nan(): return Odd("nan")
 def make_nothing(): return Odd("nothing")
 def make_strict(): return Odd("strict")
+def make_trouble(): return 1 / 0
 """
 
 
@@ -252,6 +253,7 @@ def test_models_that_return_other_things(
         ("nothing", "returned tuple without a feature tensor"),
         ("strict", "does not take images of 32×32: only 64 pixels. Try another --size"),
         ("missing", "cannot import 'odd_models:make_missing'"),
+        ("trouble", "odd_models:make_trouble failed: ZeroDivisionError: division by zero"),
     ):
         with pytest.raises(UserError, match=said):
             probe("linear", f"odd_models:make_{how}", **data)
@@ -261,6 +263,11 @@ def test_models_that_return_other_things(
     ):
         with pytest.raises(UserError, match=said):
             probe("linear", model, train=[str(colours)])
+    (tmp_path / "e.safetensors").write_bytes(b"")
+    for card, said in (("{", "e.json is damaged"), ('{"arch": "timm/x"}', "e.json has no 'size'")):
+        (tmp_path / "e.json").write_text(card)
+        with pytest.raises(UserError, match=said):
+            probe("linear", str(tmp_path / "e.safetensors"), train=[str(colours)])
 
 
 def test_in_the_shell(colours: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -107,8 +107,8 @@ def _from_file(file: Path, size: int | None) -> Encoder:
                 else f"MODEL is {FORMS}"
             )
             raise UserError(f"{needed} is missing: {hint}")
-    card = json.loads(card_file.read_text())
-    arch, weights = card["arch"], read_weights(file)
+    card, weights = _read_card(card_file), read_weights(file)
+    arch = card["arch"]
     if SPEC.match(arch):
         encoder = load_encoder(arch, size=size or card["size"])
     else:
@@ -124,6 +124,19 @@ def _from_file(file: Path, size: int | None) -> Encoder:
         cues=card.get("cues", {}),
     )
     return encoder
+
+
+def _read_card(file: Path) -> dict[str, Any]:
+    try:
+        card: dict[str, Any] = json.loads(file.read_text())
+        missing = [key for key in ("arch", "size", "mean", "std") if key not in card]
+    except (ValueError, TypeError) as error:
+        raise UserError(f"{file} is damaged ({error}): export or train the encoder again") from None
+    if missing:
+        raise UserError(
+            f"{file} has no {missing[0]!r}: it is not the card that cuewise writes beside an encoder"
+        )
+    return card
 
 
 def _torchvision(
@@ -195,7 +208,10 @@ def _call_factory(spec: str) -> nn.Module:
         raise UserError(f"cannot import {spec!r}: {error}; MODEL is {FORMS}") from error
     finally:
         sys.path.remove("")
-    model = target() if callable(target) and not isinstance(target, nn.Module) else target
+    try:
+        model = target() if callable(target) and not isinstance(target, nn.Module) else target
+    except Exception as error:  # the user's own code: its traceback is shown with --debug
+        raise UserError(f"{spec} failed: {type(error).__name__}: {error} (--debug shows where)") from error
     if not isinstance(model, nn.Module):
         raise UserError(f"{spec} returned {type(model).__name__}, not an nn.Module")
     return model

@@ -88,7 +88,9 @@ class Task:
 
     def protocol(self, probe: Probe, images: int, classes: int, view: str = "center") -> str:
         """The probe's settings, the view it saw, and what it was fitted on."""
-        return f"{probe.protocol}/{view}{self.encoder.card.size}/{images}images_{classes}classes"
+        space = self.encoder.card.cues.get("space")
+        where = f"{view}{self.encoder.card.size}" + (f"/space_{space}" if space else "")
+        return f"{probe.protocol}/{where}/{images}images_{classes}classes"
 
 
 def classify(task: Task, probe: Probe, **how: Any) -> list[Score]:
