@@ -76,7 +76,9 @@ def test_silent_offline_and_drawn(tab: chromium.Browser, report: Path) -> None:
         == 16
     )
     assert (
-        tab.run("document.querySelectorAll('#topic-shape-bias ~ .plots .plot')[0].querySelectorAll('.whisker').length")
+        tab.run(
+            "document.querySelectorAll('#topic-shape-bias ~ .plots .plot')[0].querySelectorAll('.whisker').length"
+        )
         == 16
     )
     assert tab.run("[...document.images].every(i => i.complete && i.naturalWidth > 0)")

@@ -134,6 +134,8 @@ def test_unknown_kinds_and_missing_scores_say_so(tmp_path: Path) -> None:
 def test_published_values_only_for_the_published_stimuli(tmp_path: Path) -> None:
     assert dict(references("shape_bias", {f"{STANDARD}, mean probability"})) == {
         "ResNet-50": 0.22,
+        "GoogLeNet": 0.31,
+        "ResNet-50 on stylised images": 0.81,
         "humans": 0.96,
     }
     assert references("shape_bias", {"own 16 classes, cue-conflict"}) == ()

@@ -56,7 +56,7 @@ def _data(audit: Audit) -> Html:
     parts: list[Html] = []
     for role, found in sets:
         skipped = [mapping(s) for s in sequence(found.get("skipped"))]
-        parts.append(el("h4", role.capitalize()))
+        parts.append(el("h3", role.capitalize()))
         parts.append(facts({**{k: v for k, v in found.items() if k != "skipped"}, "skipped": len(skipped)}))
         if skipped:
             rows = [

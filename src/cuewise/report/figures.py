@@ -9,9 +9,11 @@ from typing import Any
 from cuewise.report.markup import Html, clean, el, join, plain
 from cuewise.report.numbers import digits, number, spoken
 from cuewise.report.reading import Audit, mapping, merged_names, sequence
+from cuewise.report.topics import topic_of
 
 KINDS = ("bars", "lines", "histogram", "scatter", "grid")
 MOST_POINTS = 2000  # of one series; more cannot be told apart on a screen
+WIDE = 9  # words on the horizontal axis from which on a figure takes the whole width
 MOST_ROWS = 400  # of the table behind a figure
 
 Figure = dict[str, Any]
@@ -58,11 +60,12 @@ def _merge(name: str, kind: str, members: list[Member]) -> Figure:
         drawn = [mapping(s) for s in sequence(figure.get("series"))]
         for position, one in enumerate(drawn):
             label = clean(one.get("name") or "") if len(drawn) > 1 or not audit.name or kind == "grid" else ""
+            label = label.removeprefix(f"{audit.name}: ")  # the model is named beside it
             series.append(
                 read_series(one, kind, model=audit.name, place=audit.place, label=label, position=position)
             )
     return {
-        "topic": clean(name).partition("/")[0],
+        "topic": topic_of(name),
         "title": clean(first.get("title") or spoken(name)),
         "kind": kind,
         "xlabel": clean(first.get("xlabel") or ""),
@@ -156,10 +159,16 @@ def figure_html(figure: Figure, number_: int, heading: str = "h3") -> Html:
         body,
         note,
         figure_table(figure),
-        class_="panel",
+        class_="panel wide" if _is_wide(figure) else "panel",
         id=ident,
         aria_labelledby=f"{ident}-title",
     )
+
+
+def _is_wide(figure: Figure) -> bool:
+    """Whether a figure has so many bars or columns that it needs the whole width."""
+    words = {x for s in figure["series"] for x in s["x"] if isinstance(x, str)}
+    return len(words) > WIDE
 
 
 def _placeholder(sentence: str) -> Html:

@@ -10,8 +10,9 @@ from typing import Any
 from cuewise.report.common import GROUPS, group_name
 from cuewise.report.markup import Html, clean, el, join, name_of
 from cuewise.report.numbers import spoken
-from cuewise.report.pictures import Embedded, Picture, Source
+from cuewise.report.pictures import WIDE, Embedded, Picture, Source
 from cuewise.report.reading import Audit, mapping, merged_names, sequence
+from cuewise.report.topics import topic_of
 
 TILE = 288  # longest side of an example image in pixels; shown at half of it on dense screens
 VIEW = 1400  # longest side of a whole batch of views
@@ -102,9 +103,11 @@ def galleries_html(
         elif owners[0].get("layout") == "rows":
             body = _rows_html(pairs, alone=len(audits) == 1)
         else:
-            body = el("div", _tiles(pairs, alone=len(audits) == 1), class_="gallery")
+            broad = any(e is not None and is_strip(e) for _, e in pairs)
+            tiles = _tiles(pairs, alone=len(audits) == 1)
+            body = el("div", tiles, class_="gallery broad" if broad else "gallery")
         block = el("section", el("h4", title), body, class_="panel")
-        out.append((name.partition("/")[0], block))
+        out.append((topic_of(name), block))
     return out
 
 
@@ -174,7 +177,13 @@ def _tile(members: Sequence[tuple[Item, Embedded | None]], *, alone: bool) -> Ht
         name_of(item.caption) if same and item.caption else None,
         el("span", badges, class_="badges"),
     )
-    return el("figure", image_html(picture, item.alt), caption, class_="tile")
+    kind = "tile wide" if picture is not None and is_strip(picture) else "tile"
+    return el("figure", image_html(picture, item.alt), caption, class_=kind)
+
+
+def is_strip(picture: Embedded) -> bool:
+    """Whether a picture is several images in a row."""
+    return picture.width > WIDE * picture.height
 
 
 def _badge(item: Item, *, alone: bool) -> Html:
@@ -224,4 +233,4 @@ def sources(items: Sequence[Item], views: Mapping[str, Picture], folder: Path) -
 def views_section(views: Mapping[str, Embedded | None]) -> Html:
     """All views with a line that says what they are."""
     said = "Images of the first training batch as the encoder received them, negatives included."
-    return join(el("p", said, class_="quiet"), views_html(views))
+    return join(el("p", said, class_="quiet"), el("div", views_html(views), class_="side"))

@@ -6,16 +6,18 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from cuewise.report.compare import Difference
+from cuewise.report.compare import Difference, unpaired
 from cuewise.report.markup import clean
 from cuewise.report.numbers import finite, is_share, show, show_change, show_interval, spoken
 from cuewise.report.reading import Audit, mapping
+from cuewise.report.sweep import alpha_of
 from cuewise.scores import Score
 
 _BIAS = ("shape_bias", "shape_bias/shape_bias", "shape_bias/value")
 MOSTLY = 0.6  # of the images in which one of the cues is named; below, the sentence says so
 MOST_NAME = 60  # characters of a model name inside the sentence
-_ACCURACIES = ("linear", "knn", "clean", "accuracy")
+PROBES = {"linear": "linear probe", "knn": "k-NN", "head": "its own classifier's"}
+_ACCURACIES = ("head", "linear", "knn", "clean", "accuracy")
 
 
 def headline(audits: Sequence[Audit], found: Sequence[Difference]) -> str:
@@ -109,9 +111,25 @@ def _opening(base: Audit, other: Audit) -> str:
     changed = changed_dials(base.model, other.model)
     if not changed or len(changed) > 3:
         return f"{_short(other)} against {_short(base)}"
-    dials = " and ".join(f"{key} {_setting(new)}" for key, _, new in changed)
+    who = f"({_short(other)} against {_short(base)})"
+    if all(old is None for _, old, _ in changed):
+        return f"With {_listed([_said(key, new) for key, _, new in changed])} {who}"
+    if all(new is None for _, _, new in changed):
+        return f"Without {_listed([_said(key, old) for key, old, _ in changed])} {who}"
+    dials = " and ".join(_said(key, new) for key, _, new in changed)
     before = " and ".join(_setting(old) for _, old, _ in changed)
-    return f"With {dials} instead of {before} ({_short(other)} against {_short(base)})"
+    return f"With {dials} instead of {before} {who}"
+
+
+def _said(key: str, value: Any) -> str:
+    """`negatives: patch` is said as patch negatives, any other dial as its name and setting."""
+    return (
+        f"{_setting(value)} negatives" if key == "negatives" else f"{key.replace('_', ' ')} {_setting(value)}"
+    )
+
+
+def _listed(parts: Sequence[str]) -> str:
+    return ", ".join(parts[:-1]) + " and " + parts[-1] if len(parts) > 1 else parts[0]
 
 
 def changed_dials(base: Mapping[str, Any], other: Mapping[str, Any]) -> list[tuple[str, Any, Any]]:
@@ -175,6 +193,9 @@ def several_models(audits: Sequence[Audit]) -> str:
     """The two ends of shape bias among several models, and whether their intervals overlap."""
     measured = [(bias_of(a), a) for a in audits]
     known = sorted(((s, a) for s, a in measured if s is not None), key=lambda pair: pair[0].value)
+    dialled = _over_alpha(audits)
+    if dialled:
+        return dialled
     if len(known) < 2 or len({s.protocol for s, _ in known}) > 1:
         return f"{len(audits)} models side by side; shape bias was not measured for them with one protocol."
     (low, lowest), (high, highest) = known[0], known[-1]
@@ -186,7 +207,33 @@ def several_models(audits: Sequence[Audit]) -> str:
     return f"Among {len(known)} models, shape bias shows no clear difference: it goes {ends}, with overlapping 95 % intervals."
 
 
+def _over_alpha(audits: Sequence[Audit]) -> str:
+    """The ends of a sweep: shape bias without negatives (or with the least weight) and with the greatest weight."""
+    points = [(alpha_of(mapping(a.model)), bias_of(a)) for a in audits]
+    whole = [(alpha, s) for alpha, s in points if alpha is not None and s is not None]
+    settings = sorted({alpha for alpha, _ in whole})
+    if len(whole) < len(audits) or len(settings) < 3 or len({s.protocol for _, s in whole}) > 1:
+        return ""
+    if len(settings) < len(whole):  # several seeds a setting: the figure shows their spread
+        ends = [[s.value for alpha, s in whole if alpha == end] for end in (settings[0], settings[-1])]
+        first, last = (show(sum(e) / len(e), "shape_bias") for e in ends)
+        return (
+            f"As α goes from {settings[0]:g} to {settings[-1]:g}, shape bias goes from {first} to {last} "
+            f"(means over {len(ends[0])} and {len(ends[1])} models)."
+        )
+    low, high = (next(s for alpha, s in whole if alpha == end) for end in (settings[0], settings[-1]))
+    d = unpaired(low, high, "", "")
+    verdict = "" if d.clear else ", no clear difference"
+    return (
+        f"As α goes from {settings[0]:g} to {settings[-1]:g}, shape bias goes from {show(low.value, 'shape_bias')} to "
+        f"{show(high.value, 'shape_bias')} ({_change(d)}){verdict}."
+    )
+
+
 def _lower(name: str) -> str:
+    probe, _, where = name.partition("/")
+    if probe in PROBES and where and not where.startswith("top"):
+        return f"{PROBES[probe]} accuracy on {where.removesuffix('/accuracy')}"
     said = spoken(name)
     return said[0].lower() + said[1:] if said[1:2].islower() else said
 

@@ -16,6 +16,8 @@ from PIL import Image
 
 Picture = Path | str | bytes | np.ndarray[Any, Any]
 BUDGET = 5_500_000  # bytes of encoded pictures; base64 makes 7.3 MB of them, the rest of 8 MB is for numbers
+WIDE = 1.8  # longest side / shortest side of a strip
+MOST_SIDE = 1400
 _TIERS = ((1.0, 85), (0.7, 80), (0.5, 72), (0.35, 60))  # (scale of the longest side, JPEG quality)
 
 
@@ -101,6 +103,9 @@ def _opaque(image: Image.Image) -> Image.Image:
 
 def _encode(image: Image.Image, side: int, quality: int) -> tuple[bytes, str, int, int]:
     """PNG where it is small anyway (drawings, tiny images), JPEG otherwise."""
+    aspect = max(image.size) / max(1, min(image.size))
+    if aspect > WIDE:  # strips are shown over several columns
+        side = min(MOST_SIDE, int(0.6 * aspect * side))
     if max(image.size) > side:
         ratio = side / max(image.size)
         size = (max(1, round(image.width * ratio)), max(1, round(image.height * ratio)))

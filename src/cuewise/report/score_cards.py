@@ -13,9 +13,22 @@ from cuewise.report.tables import frame
 from cuewise.scores import Score
 
 MOST_CARDS = 12
+# The scores that say most, first; those that none of these begins come after, in the order of the audit.
+FIRST = (
+    "shape_bias", "shape_accuracy", "texture_accuracy", "head/", "linear/", "texture/", "cue/", "silhouette/", "sketch/",
+    "stylized/", "corruption/accuracy", "color/grey", "coarse/", "fine/", "confidence/", "calibration_error/",
+    "similarity/patch", "knn/",
+)  # fmt: skip
 # Published values hold for the published stimuli alone; an audit that used exactly those says so with this phrase.
 STANDARD = "standard 16-class cue-conflict"
-REFERENCES = {"shape_bias": (("ResNet-50", 0.22), ("humans", 0.96))}
+REFERENCES = {
+    "shape_bias": (
+        ("ResNet-50", 0.22),
+        ("GoogLeNet", 0.31),
+        ("ResNet-50 on stylised images", 0.81),
+        ("humans", 0.96),
+    )
+}
 
 
 def references(name: str, protocols: set[str]) -> Sequence[tuple[str, float]]:
@@ -30,12 +43,19 @@ def cards_section(audits: Sequence[Audit]) -> Html:
     names = merged_names([{s.name: s for s in a.scores} for a in audits])
     if not names:
         return el("p", "This audit holds no scores.", class_="placeholder")
-    cards = [_card(name, audits) for name in names[:MOST_CARDS]]
+    cards = [_card(name, audits) for name in sorted(names, key=_rank)[:MOST_CARDS]]
     more = f"{len(names) - MOST_CARDS} more scores are in the table of all scores below."
     return join(
         el("div", cards, class_="cards"),
         el("p", el("a", more, href="#all-scores"), class_="quiet") if len(names) > MOST_CARDS else None,
     )
+
+
+def _rank(name: str) -> int:
+    """Where a score stands among the cards: by the first pattern that its name begins with."""
+    parts = name.split("/")
+    tail = parts[-1] if parts[0] == "shape_bias" else name
+    return next((i for i, start in enumerate(FIRST) if tail.startswith(start)), len(FIRST))
 
 
 def _card(name: str, audits: Sequence[Audit]) -> Html:

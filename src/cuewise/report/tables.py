@@ -8,11 +8,12 @@ from typing import Any
 from cuewise.report.markup import Html, clean, el, join, name_of
 from cuewise.report.numbers import NOTHING, digits, show, show_interval, spoken
 from cuewise.report.reading import Audit, mapping, merged_names, sequence
+from cuewise.report.topics import topic_of
 
 MOST_ROWS = 200  # of one table on the page; audit.json has all
 MOST_DECISIONS = 60  # of a table with a row an image
 TALL_ROWS = 14  # a longer table scrolls inside its box
-OPEN_ROWS = 20  # tables up to this length stand open
+OPEN_ROWS = 12  # tables up to this length stand open
 
 
 def scores_table(audits: Sequence[Audit]) -> Html:
@@ -67,15 +68,19 @@ def tables_html(audits: Sequence[Audit]) -> list[tuple[str, Html]]:
         title = clean(owners[0].tables[name].get("title") or spoken(name))
         most = MOST_DECISIONS if name.endswith("decisions") else MOST_ROWS
         blocks = [_table(title, a.tables[name], a.name if len(audits) > 1 else "", most) for a in owners]
-        block = el("section", el("h4", title), el("div", blocks, class_="side"), class_="panel")
-        out.append((name.partition("/")[0], block))
+        body = el("div", blocks, class_="side")
+        if name.endswith("decisions"):  # rarely read: closed, on one line
+            block = el("details", el("summary", title), body, class_="panel")
+        else:
+            block = el("section", el("h4", title), body, class_="panel")
+        out.append((topic_of(name), block))
     return out
 
 
 def table_html(table: Mapping[str, Any]) -> Html:
     """A table of its own, with its heading."""
     title = clean(table.get("title") or "")
-    return el("section", el("h4", title), _table(title, table, "", MOST_ROWS), class_="panel")
+    return el("section", el("h3", title), _table(title, table, "", MOST_ROWS), class_="panel")
 
 
 def _table(title: str, table: Mapping[str, Any], owner: str, most: int) -> Html:

@@ -12,25 +12,28 @@ Part = tuple[str, Html]  # topic and a block of it
 # in reading order; a topic that is not here comes last, by its own name
 QUESTIONS = {
     "shape_bias": "Where shape and texture disagree, which does the model follow?",
-    "cues": "How much can it tell from one cue alone?",
-    "texture": "How much can it tell from texture alone?",
+    "one_cue": "How much can it tell when one cue is left, or one is exchanged?",
     "texture_classes": "Which classes does it know by their texture alone?",
-    "silhouette": "Does it know a filled outline?",
-    "sketch": "Does it know a drawing?",
-    "edges": "Does it know lines?",
-    "stylized": "Does it still know an image painted in another style?",
-    "accuracy": "How often is it right?",
-    "domains": "How far does what it knows carry to other kinds of images?",
-    "corruption": "What disturbs it?",
-    "frequency": "Does it need fine detail?",
-    "color": "Does it need colour?",
-    "rotation": "Does it tell which way is up?",
+    "accuracy": "How often is it right, and how far does that carry to other kinds of images?",
+    "robustness": "What disturbs it: noise, blur, weather, missing detail, other colours, another way up?",
     "coarse_fine": "Does it know the kind and miss the breed?",
     "confidence": "How sure is it, and is it right to be?",
     "saliency": "Where does it look?",
     "retrieval": "Which images does it find alike?",
     "similarity": "How alike are an image and its other view, another image, its patches, its texture?",
 }
+# audits that answer one question together
+JOINED = {
+    **dict.fromkeys(("cues", "texture", "silhouette", "sketch", "edges", "stylized"), "one_cue"),
+    **dict.fromkeys(("corruption", "frequency", "color", "rotation"), "robustness"),
+    "domains": "accuracy",
+}
+
+
+def topic_of(name: str) -> str:
+    """The topic of a figure, gallery or table: what stands before its first slash."""
+    first = clean(name).partition("/")[0]
+    return JOINED.get(first, first)
 
 
 def order(topics: Sequence[str]) -> list[str]:
