@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cuewise.cues.corruptions import corruption_rng, variants
-from cuewise.cues.registry import cue
+from cuewise.cues.registry import Cue, cue
 from cuewise.data import Dataset
 from cuewise.encoders.embed import evaluation_view
 from cuewise.encoders.encoder import Encoder
@@ -83,12 +84,18 @@ class Rendering:
     def _copy(self, view: Pixels, c: Change, name: str) -> Pixels:
         if not c.cue:
             return view
-        return cue(c.cue)(view, corruption_rng(self.seed, name, c.key, 0), **dict(c.settings))
+        return operator(c.cue)(view, corruption_rng(self.seed, name, c.key, 0), **dict(c.settings))
 
     def warm_up(self) -> None:
         """Compile what the changes need, on noise."""
         noise = np.random.default_rng(0).integers(0, 256, (96, 80, 3), dtype=np.uint8)
         self.views(noise, "noise")
+
+
+@lru_cache(maxsize=64)
+def operator(name: str) -> Cue:
+    """The cue of that name; the registry looks through its room each time."""
+    return cue(name)
 
 
 def corrupted_copies(view: Pixels, changes: Sequence[Change], name: str, seed: int) -> dict[Change, Pixels]:

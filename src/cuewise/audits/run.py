@@ -14,12 +14,11 @@ from typing import Any
 from cuewise.audits import plan, sets
 from cuewise.audits.audit import Audit, Finding, Settings, Subject, choose
 from cuewise.audits.engine import Engine
-from cuewise.audits.head import load_model
 from cuewise.audits.keys import data_key
 from cuewise.audits.ray_engine import RayEngine
 from cuewise.audits.saved import Saved, unfinished
 from cuewise.audits.sets import is_conflict as is_conflict
-from cuewise.audits.subjects import Request, prepare, read_settings, wants_head
+from cuewise.audits.subjects import Request, load_seeded, prepare, read_settings, wants_head
 from cuewise.encoders.load import as_torch_device, parameters
 from cuewise.errors import UserError
 from cuewise.scores import Score
@@ -73,7 +72,7 @@ def audit_models(
     try:
         subjects = []
         for model, name in zip(models, names or short_names(models)):
-            encoder = load_model(model, size=size, classifier=wants_head(request)).to(as_torch_device(device))
+            encoder = load_seeded(model, size, wants_head(request), seed).to(as_torch_device(device))
             folder = out if len(models) == 1 else out / _folder_name(name)
             subjects.append((model, prepare(model, name, encoder, folder, request, runner)))
         saved.begin()

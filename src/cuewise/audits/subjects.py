@@ -6,11 +6,13 @@ import json
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import torch
+
 from cuewise.audits import sets
 from cuewise.audits.answerer import Unasked, numbers
 from cuewise.audits.audit import Cut, Settings, Subject
 from cuewise.audits.engine import Engine
-from cuewise.audits.head import read_class_map
+from cuewise.audits.head import load_model, read_class_map
 from cuewise.audits.superclasses import read_superclasses
 from cuewise.encoders import Encoder
 from cuewise.errors import UserError
@@ -64,6 +66,13 @@ def wants_head(request: Request) -> bool | None:
     return False if request.answers == "probe" else None
 
 
+def load_seeded(model: str, size: int | None, classifier: bool | None, seed: int) -> Encoder:
+    """The model; one without weights gets the same random ones for the same seed, so that an audit can be repeated."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        return load_model(model, size=size, classifier=classifier)
+
+
 def prepare(
     model: str, name: str, encoder: Encoder, folder: Path, request: Request, engine: Engine
 ) -> Subject:
@@ -94,7 +103,8 @@ def _number_by_head(subject: Subject) -> None:
             return
         except Unasked:
             continue
-    if subject.settings.class_map is not None:
+    labelled = any(d.classes for _, d in subject.test) or subject.conflict is not None
+    if subject.settings.class_map is not None and labelled:
         raise UserError("--class-map names none of the classes of the test sets")
     subject.answers_by = "nothing"
 
