@@ -10,7 +10,7 @@ from cuewise.studies.similarities import pair_similarities
 from cuewise.studies.trained import Trained
 
 
-@measure("clean", "probe")
+@measure("clean", "probe", "clean?")
 def clean(t: Trained, lab: Lab) -> Quantities:
     """Linear accuracy on images like those that were trained on."""
     if "clean" in lab.sets:

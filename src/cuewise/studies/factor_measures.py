@@ -99,19 +99,19 @@ def _versions(
     return np.concatenate(rows), np.concatenate(labels)
 
 
-@measure("rotation", "probe")
+@measure("rotation", "probe", "clean?", "rotated_train?", "rotated?")
 def rotation(t: Trained, lab: Lab) -> Quantities:
     """A probe on the angle, 0, 90, 180 or 270 degrees (M70)."""
     return {"rotation": task_of(t, lab, "rotation", t.encoder).accuracy()}
 
 
-@measure("colour", "probe")
+@measure("colour", "probe", "clean?", "coloured_train?", "coloured?")
 def colour(t: Trained, lab: Lab) -> Quantities:
     """A probe on hue: that of the object in the embedded set, the turn of the hue circle in photographs."""
     return {"colour": task_of(t, lab, "colour", t.encoder).accuracy()}
 
 
-@measure("heads", "probe")
+@measure("heads", "probe", "clean?", "coloured_train?", "coloured?", "rotated_train?", "rotated?")
 def heads(t: Trained, lab: Lab) -> Quantities:
     """M74: a probe fitted anew on each subset of heads, for each task."""
     from cuewise.probes.heads import blocks_of, columns_of

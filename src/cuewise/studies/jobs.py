@@ -82,12 +82,8 @@ def is_trained(job: Job) -> bool:
         return False
     saved = yaml.safe_load((folder / "config.yaml").read_text())
     now = resolve(job.config).as_dict()
-    known = {k: v for k, v in now.items() if k in saved}
-    return not [
-        d
-        for d in difference(_shared(saved, known), _shared(known, saved))
-        if "None" not in d.split(" → ")[-1]
-    ]
+    differences = difference(_shared(saved, now), _shared(now, saved))
+    return all(d.endswith("→ None") for d in differences)  # None: filled in when the run began
 
 
 def _shared(a: Mapping[str, Any], b: Mapping[str, Any]) -> dict[str, Any]:
@@ -111,8 +107,11 @@ def run_job(job: Job, lab: Lab) -> dict[str, Quantities]:
 
 def train(job: Job, folder: Path) -> None:
     """Go on with the run, or start it again where it was begun by another version of its settings."""
+    config = resolve(
+        job.config
+    ).as_dict()  # every value named, so that none is taken over from what is saved there
     try:
-        run_pretrain([job.config], folder, resume=True)
+        run_pretrain([config], folder, resume=True)
     except UserError as error:
         if "another configuration" not in str(error) and "checkpoint" not in str(error):
             raise
@@ -120,7 +119,7 @@ def train(job: Job, folder: Path) -> None:
         for item in folder.iterdir():
             if item.name != "lock":
                 shutil.rmtree(item) if item.is_dir() else item.unlink()
-        run_pretrain([job.config], folder, resume=True)
+        run_pretrain([config], folder, resume=True)
 
 
 def take(job: Job, lab: Lab, folder: Path) -> dict[str, Quantities]:

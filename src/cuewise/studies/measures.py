@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import importlib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from cuewise.studies.labs import Lab, Sets
@@ -16,7 +16,7 @@ Quantities = dict[str, float]
 
 @dataclass(frozen=True)
 class Measure:
-    """`needs`: roles of the lab's sets; a role that ends in / stands for all that begin so. `version` is part of the hash."""
+    """`needs`: roles of the lab's sets; a role that ends in / stands for all that begin so, one that ends in ? may be missing."""
 
     name: str
     needs: tuple[str, ...]
@@ -24,16 +24,17 @@ class Measure:
     take: Callable[[Trained, Lab], Quantities]
 
     def sets(self, lab: Lab) -> Sets | None:
-        """The sets it would use, or None where the lab lacks one."""
-        found: dict[str, object] = {}
+        """The sets it would use, or None where the lab lacks one that it cannot do without."""
+        found: dict[str, Sequence[str]] = {}
         for need in self.needs:
-            matching = {
-                r: s for r, s in lab.sets.items() if r == need or (need.endswith("/") and r.startswith(need))
+            name = need.removesuffix("?")
+            own = {
+                r: s for r, s in lab.sets.items() if r == name or (name.endswith("/") and r.startswith(name))
             }
-            if not matching:
+            if not own and name == need:
                 return None
-            found |= matching
-        return found  # type: ignore[return-value]
+            found |= own
+        return found
 
     def protocol(self, lab: Lab) -> str:
         """A hash of everything that the numbers depend on beside the arm."""

@@ -148,10 +148,11 @@ def work(plan: Plan, out: Path, workers: int, threads: int) -> tuple[list[dict[s
     """The quantities of every job in the plan's order, and how many runs were not there yet."""
     open_jobs = [i for i, job in enumerate(plan.jobs) if not is_done(job, plan.lab)]
     total = sum(j.images for j in plan.jobs)
-    rest = sum(plan.jobs[i].images for i in open_jobs)
+    begun = {n: images_done(plan.jobs[i]) for n, i in enumerate(open_jobs)}
+    rest = sum(plan.jobs[i].images - begun[n] for n, i in enumerate(open_jobs))
     lines = [plan.jobs[i].to_json(plan.lab) for i in open_jobs]
     with Progress(total, "images", "reproducing", start=total - rest) as bar:
-        shown = Shown(bar, plan, open_jobs)
+        shown = Shown(bar, plan, open_jobs, begun)
         run_all(lines, workers, threads, out / "workers.log", shown.done, shown.tick)
     return [quantities(job, plan.lab) for job in plan.jobs], len(open_jobs)
 
@@ -159,10 +160,10 @@ def work(plan: Plan, out: Path, workers: int, threads: int) -> tuple[list[dict[s
 class Shown:
     """One progress bar over all runs, from what their own metrics tell."""
 
-    def __init__(self, bar: Progress, plan: Plan, open_jobs: list[int]) -> None:
+    def __init__(self, bar: Progress, plan: Plan, open_jobs: list[int], begun: dict[int, int]) -> None:
         self.bar, self.plan, self.open = bar, plan, open_jobs
         self.finished = len(plan.jobs) - len(open_jobs)
-        self.seen: dict[int, int] = {}
+        self.seen = dict(begun)
 
     def done(self, n: int, answer: dict[str, Any]) -> None:
         self.finished += 1

@@ -1,0 +1,226 @@
+"""A whole study: trained, measured, judged, written; kept, shared, and gone on with after a kill."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import psutil
+import pytest
+import torch
+
+from cuewise.config import merge
+from cuewise.errors import UserError
+from cuewise.studies.jobs import Job, departures, is_trained, job_of, run_job
+from cuewise.studies.run import run_studies
+from cuewise.studies.study import Arm
+from cuewise.studies.timing import fitting_epochs
+from tests.studies.tiny import LAB, LONG, STUDY
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def done(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The tiny study, run once in two processes."""
+    out = tmp_path_factory.mktemp("study") / "out"
+    result = run_studies([STUDY], out, lab=LAB, jobs="2")
+    assert set(result) == {"tiny claim 1 (B)", "tiny claim 2 (C)", "results", "report", "took"}
+    return out
+
+
+def test_results(done: Path) -> None:
+    found = json.loads((done / "results.json").read_text())
+    study = found["studies"]["tiny"]
+    assert found["seeds"] == [0, 1, 2]
+    assert found["runs"] == found["trained_now"] == 6
+    assert [a["name"] for a in study["arms"]] == ["plain", "patch"]
+    assert study["quantities"] == ["clean", "shape_bias", "shape_accuracy", "texture_accuracy"]
+    plain, patch = study["arms"]
+    values = {a["name"]: [s["clean"] for s in a["seeds"].values()] for a in study["arms"]}
+    assert plain["means"]["clean"][0] == pytest.approx(sum(values["plain"]) / 3)
+    paired = [b - a for a, b in zip(values["plain"], values["patch"])]
+    assert patch["differences"]["clean"][0] == pytest.approx(sum(paired) / 3)
+    assert study["claims"][1]["verdict"] == "not measured"
+    assert study["claims"][0]["verdict"] in ("held", "not held")
+    assert study["figures"]["clean"]["series"][0]["x"] == [0, 1]
+
+
+def test_tables_and_page(done: Path) -> None:
+    text = (done / "results.md").read_text()
+    assert "| 1. patches help \\| a little | B | **" in text
+    assert "| clean | 0." in text
+    assert "Paired differences to plain:" in text
+    page = (done / "report.html").read_text()
+    assert "0 of 1 claims held" in page or "1 of 1 claims held" in page
+    assert "1 could not be measured" in page
+    assert 'id="figure-0"' in page
+
+
+def test_arms_share_seed_and_order(done: Path) -> None:
+    """The first batch of an arm is that of every other arm with the same seed: their first views are equal."""
+    study = json.loads((done / "results.json").read_text())["studies"]["tiny"]
+    import yaml
+
+    for a, b in zip(*(arm["runs"] for arm in study["arms"])):
+        first, second = (yaml.safe_load((done / "arms" / n / "config.yaml").read_text()) for n in (a, b))
+        assert first["seed"] == second["seed"]
+        assert {k for k in first if first[k] != second[k]} <= {"negatives", "alpha", "patch_size"}
+
+
+def test_a_second_call_trains_nothing(done: Path) -> None:
+    before = {p: p.stat().st_mtime_ns for p in (done / "arms").rglob("*") if p.name != "lock"}
+    results = json.loads((done / "results.json").read_text())
+    run_studies([STUDY], done, lab=LAB)
+    again = json.loads((done / "results.json").read_text())
+    assert again["trained_now"] == 0
+    assert again["studies"] == results["studies"]
+    assert {p: p.stat().st_mtime_ns for p in (done / "arms").rglob("*") if p.name != "lock"} == before
+
+
+def test_another_study_finds_the_arms(done: Path) -> None:
+    """Trained arms are shared by their hash; only what is new is measured."""
+    other = replace(STUDY, name="other", arms=lambda lab: [Arm("same", lab.negative(1.0), x=0)], measures=("clean",),
+                    figures=(), claims=())  # fmt: skip
+    count = len(list((done / "arms").iterdir()))
+    run_studies([other], done, lab=LAB)
+    assert len(list((done / "arms").iterdir())) == count
+    run_studies([STUDY], done, lab=LAB)
+
+
+def test_a_changed_protocol_measures_again_without_training(done: Path) -> None:
+    lab = replace(LAB, sets={**LAB.sets, "clean": ["shapes:aligned?rho=1&n=48&part=test&size=32"]})
+    files = len(list((done / "arms").rglob("measured/clean-*.json")))
+    checkpoints = [p.stat().st_mtime_ns for p in (done / "arms").rglob("last.ckpt")]
+    run_studies([STUDY], done, lab=lab)
+    assert len(list((done / "arms").rglob("measured/clean-*.json"))) == 2 * files
+    assert [p.stat().st_mtime_ns for p in (done / "arms").rglob("last.ckpt")] == checkpoints
+
+
+def test_the_hash_tells_what_matters(tmp_path: Path) -> None:
+    def name(**changes: object) -> str:
+        return Path(job_of(merge(LAB.config({}, "moco", 0, 1), changes), tmp_path, ()).folder).name
+
+    base = name()
+    assert name(workers="3") == base
+    assert name(devices="cpu") == base
+    assert name(seed=1) != base
+    assert name(epochs=2) != base
+    assert name(data=["shapes:aligned?rho=1&n=96&size=32"]) != base
+    assert name(moco={"temperature": 0.3}) != base
+
+
+def test_departures_leave_defaults_out() -> None:
+    from cuewise.config import resolve
+
+    found = departures(
+        resolve({"method": "moco", "epochs": 7, "moco": {"queue": 64}, "workers": "0"}).as_dict()
+    )
+    assert found == {"method": "moco", "epochs": 7, "moco": {"queue": 64}}
+
+
+def test_an_arm_of_other_settings_is_trained_again(tmp_path: Path) -> None:
+    """A folder whose saved settings say something else (an older default) is not taken for this arm."""
+    job = job_of(LAB.config({}, "moco", 0, 1), tmp_path, ())
+    run_job(job, LAB)
+    assert is_trained(job)
+    file = Path(job.folder) / "config.yaml"
+    file.write_text(file.read_text().replace("temperature: 0.2", "temperature: 0.7"))
+    assert not is_trained(job)
+    run_job(job, LAB)
+    assert is_trained(job)
+    assert "temperature: 0.2" in file.read_text()
+
+
+KILLED = """
+import sys
+from pathlib import Path
+from cuewise.studies.run import run_studies
+from tests.studies.tiny import LONG, STUDY
+run_studies([STUDY], Path(sys.argv[1]), lab=LONG, seeds=1, jobs="2")
+"""
+
+
+def test_resume_after_a_kill(tmp_path: Path) -> None:
+    """kill -9 on the study: its workers leave by themselves after a checkpoint, and the next call ends as if nothing was."""
+    out = tmp_path / "out"
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)}
+    study = subprocess.Popen(
+        [sys.executable, "-c", KILLED, str(out)], env=environment, stderr=subprocess.DEVNULL
+    )
+    wait_for(lambda: any(steps(run) >= 3 for run in (out / "arms").glob("*")))
+    workers = psutil.Process(study.pid).children()
+    assert len(workers) == 2
+    study.send_signal(signal.SIGKILL)
+    study.wait()
+    wait_for(lambda: not any(w.is_running() and w.status() != psutil.STATUS_ZOMBIE for w in workers))
+    begun = {run.name: steps(run) for run in (out / "arms").glob("*")}
+    assert any(0 < n < 40 for n in begun.values())
+    assert not (out / "results.json").exists()
+
+    run_studies([STUDY], out, lab=LONG, seeds=1)
+    assert json.loads((out / "results.json").read_text())["trained_now"] >= 1
+    whole = job_of(LONG.config({}, "simclr", 0, 20), tmp_path / "whole", ("clean",))
+    run_job(whole, LONG)
+    first, second = (
+        torch.load(Path(folder) / "checkpoints" / "last.ckpt", weights_only=True)["method"]
+        for folder in (whole.folder, out / "arms" / Path(whole.folder).name)
+    )
+    assert all(torch.equal(first[k], second[k]) for k in first if isinstance(first[k], torch.Tensor))
+
+
+def steps(run: Path) -> int:
+    file = run / "metrics.jsonl"
+    rows = [r for r in file.read_text().splitlines() if r.endswith("}")] if file.is_file() else []
+    return int(json.loads(rows[-1])["step"]) if rows else 0
+
+
+def wait_for(condition, seconds: float = 400.0) -> None:
+    until = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < until, "waited too long"
+        time.sleep(0.05)
+
+
+def test_a_failing_arm_says_why(tmp_path: Path) -> None:
+    lab = replace(LAB, base={**LAB.base, "batch_size": 4096})
+    with pytest.raises(UserError, match="batch"):
+        run_studies([STUDY], tmp_path / "out", lab=lab, seeds=1)
+
+
+def test_a_strange_folder_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "holiday.jpg").write_bytes(b"x")
+    for overwrite in (False, True):
+        with pytest.raises(UserError, match="holds no study"):
+            run_studies([STUDY], tmp_path, lab=LAB, overwrite=overwrite)
+    assert (tmp_path / "holiday.jpg").exists()
+
+
+def test_epochs_that_fit_a_budget() -> None:
+    # two runs of 1000 images an epoch at 1 ms an image, on one process: 2 s an epoch
+    assert fitting_epochs(20, 1, 1000, 100, [0.001, 0.001], 0.0) == 10
+    assert fitting_epochs(20, 2, 1000, 100, [0.001, 0.001], 0.0) == 20
+    assert fitting_epochs(20, 1, 1000, 100, [0.001, 0.001], 5.0) == 5
+    assert fitting_epochs(20, 1, 1000, 8, [0.001, 0.001], 0.0) == 8  # never more than the lab is made for
+    assert fitting_epochs(0.1, 1, 1000, 8, [0.001, 0.001], 0.0) == 1
+
+
+def test_a_budget_is_kept(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run_studies([STUDY], tmp_path / "out", lab=LONG, seeds=1, budget=0.02)
+    said = capsys.readouterr().err
+    assert "--budget 0.02 minutes: 1 of 20 epochs" in said
+    assert json.loads((tmp_path / "out" / "results.json").read_text())["epochs"] == 1
+    run_studies([STUDY], tmp_path / "out", lab=LONG, seeds=1, budget=0.02)
+    assert "timing" not in capsys.readouterr().err
+
+
+def test_job_is_plain_json() -> None:
+    job = Job({"seed": 1}, "x", ("clean",), 3)
+    content = json.loads(job.to_json(LAB))
+    assert Job(**{k: v for k, v in content.items() if k != "lab"}).config == {"seed": 1}

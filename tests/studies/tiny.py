@@ -1,0 +1,53 @@
+"""A laboratory of seconds: two arms, two steps each."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from cuewise.studies.labs import SHAPES, Lab
+from cuewise.studies.statistics import agree
+from cuewise.studies.study import NOT_MEASURED, Arm, Claim, Figure, Study, Verdict
+from cuewise.studies.table import Table, signed
+
+SMALL = "part=test&size=32"
+LAB = replace(
+    SHAPES,
+    base={
+        "data": ["shapes:aligned?rho=1&n=64&size=32"],
+        "model": "cuewise/resnet-tiny?width=8",
+        "size": 32,
+        "epochs": 1,
+        "batch_size": 32,
+        "loop": {"log_every": 1},
+    },
+    sets={
+        "probe": ["shapes:aligned?rho=1&n=64&size=32"],
+        "clean": [f"shapes:aligned?rho=1&n=32&{SMALL}"],
+        "conflict": [f"shapes:conflict?n=32&{SMALL}"],
+    },
+)
+
+
+def arms(lab: Lab) -> list[Arm]:
+    return [Arm("plain", x=0), Arm("patch", lab.negative(1.0), x=1)]
+
+
+def judge(t: Table, lab: Lab) -> Verdict:
+    if not t.has(["plain", "patch"], "clean"):
+        return NOT_MEASURED
+    d = t.difference("patch", "plain", "clean")
+    return Verdict(agree(d), signed(d))
+
+
+STUDY = Study(
+    name="tiny",
+    summary="Two arms",
+    arms=arms,
+    measures=("clean", "conflict", "cues"),  # the lab has no sets for the last one
+    claims=(
+        Claim("1", "patches help | a little", "B", judge),
+        Claim("2", "nobody can tell", "C", lambda t, lab: NOT_MEASURED),
+    ),
+    figures=(Figure("clean", "Clean", "α", "accuracy", ("clean",), lambda lab: {"": ["plain", "patch"]}),),
+)
+LONG: Lab = replace(LAB, base={**LAB.base, "epochs": 20})
