@@ -20,6 +20,7 @@ BENCHMARKS: dict[str, tuple[list[str], dict[str, str]]] = {
     "cues": (["--clock", "cpu"], ONE_THREAD),
     "corruptions": ([], ONE_THREAD),
     "make": ([], {}),
+    "audit": (["--full"], {}),
     "probe": ([], {}),
 }
 
