@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,7 @@ Case = tuple[str, Negatives, str]
 EVERY: list[Case] = [(name, dial, "") for name, dial in CASES] + [
     (name, PATCH, hard) for name, kind in methods().items() if kind.takes_hard for hard in MAKERS
 ]
+EVERY += [(name, PATCH, "center") for name in ("moco", "simclr")]
 NAMES = IDS + [f"{name}-{hard}" for name, _, hard in EVERY if hard]
 # Batch norm would differ by design (statistics of half a batch), so encoder and heads go without it here.
 
@@ -48,6 +50,8 @@ def without_batch_norm(m: torch.nn.Module) -> torch.nn.Module:
 def build(name: str, dial: Negatives, hard: str) -> Any:
     m: Any = without_batch_norm(small_method(name, negatives=dial, norm="group"))
     m.hard = MAKERS.get(hard)
+    if hard == "center":
+        m.settings = replace(m.settings, center=0.7)
     return m.double()
 
 

@@ -173,3 +173,28 @@ def test_unknown_statistics_are_refused(make):  # type: ignore[no-untyped-def]
 
     with pytest.raises(UserError, match="separate, shared or ema"):
         make("moco", statistics="magic")
+
+
+@pytest.mark.parametrize("name", ["moco", "simclr"])
+def test_centred_negatives_hide_what_all_negatives_share(make, batch, name):  # type: ignore[no-untyped-def]
+    """s = q·(ns_i − mean_j ns_j), by a loop; a common shift of all negatives changes nothing."""
+    m = make(name, negatives=Negatives(("patch",), (2.0,)), center=1.0)
+    ns = torch.randn(6, 2, 16, generator=torch.Generator().manual_seed(0))
+    q = torch.randn(6, 16, generator=torch.Generator().manual_seed(1))
+    own = m.own(ns)
+    for i in range(6):
+        for j in range(2):
+            expected = q[i] @ ns[i, j] - sum(q[i] @ ns[k, j] for k in range(6)) / 6
+            torch.testing.assert_close(q[i] @ own[i, j], expected, rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(m.own(ns + torch.randn(16)), own, rtol=1e-4, atol=1e-5)
+    views, labels = batch(m)
+    plain = make(name, negatives=Negatives(("patch",), (2.0,)))
+    assert m(views, labels).loss != plain(views, labels).loss
+
+
+@pytest.mark.parametrize("name", ["moco", "simclr"])
+def test_a_share_is_from_0_to_1(make, name):  # type: ignore[no-untyped-def]
+    from cuewise import UserError
+
+    with pytest.raises(UserError, match="a share from 0 to 1"):
+        make(name, center=1.5)

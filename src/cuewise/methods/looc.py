@@ -18,6 +18,7 @@ from cuewise.errors import UserError
 from cuewise.methods import moco
 from cuewise.methods.method import Method, Shown, Step, negative_role
 from cuewise.objectives.looc import space_losses
+from cuewise.objectives.nce import own_part
 
 
 @dataclass(frozen=True)
@@ -113,7 +114,7 @@ class LooC(Method):
                 self.queue,
                 tau=self.settings.temperature,
                 equal=self.equal_by_chance(views),
-                ns=ns,
+                ns=None if ns is None else own_part(ns, self.comm.gather(ns), self.settings.center),
                 alpha=self.negatives.weights,
                 mode=self.negatives.mode,
             )

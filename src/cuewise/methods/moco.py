@@ -15,7 +15,7 @@ from cuewise.encoders.momentum import follow, follow_statistics, forward_in_grou
 from cuewise.errors import UserError
 from cuewise.methods.hard import Contrast, everyones_rows
 from cuewise.methods.method import Method, MethodSettings, Step, negative_role
-from cuewise.objectives.nce import extended_nce
+from cuewise.objectives.nce import extended_nce, own_part
 
 
 @dataclass(frozen=True)
@@ -30,6 +30,7 @@ class Settings(MethodSettings):
     # batch statistics of the key side: "separate" passes for keys and negatives, as published; "shared" passes; or
     # "ema", running statistics that follow the query's, so that no batch can be told by its statistics
     statistics: str = "separate"
+    center: float = 0.0  # share of the mean negative that is taken off each negative, 0 (as published) to 1
 
     def fitted(self, images: int, steps: int) -> Settings:
         # the papers keep 16,384 keys for 125,000 images and 65,536 for 1.28 million
@@ -59,6 +60,8 @@ class MoCo(Method):
         self.settings = s
         if s.statistics not in ("separate", "shared", "ema"):
             raise UserError(f"moco.statistics {s.statistics!r}: separate, shared or ema")
+        if not 0 <= s.center <= 1:
+            raise UserError(f"moco.center {s.center}: a share from 0 to 1")
         assert s.queue is not None
         d = self.encoder.dim
         self.projector = mlp([d, d, s.dim])
@@ -91,7 +94,7 @@ class MoCo(Method):
         with torch.autocast(q.device.type, enabled=False):
             s_p = (q * k).sum(1)  # B
             s_n = q @ self.queue.T  # B×K
-            s_ns = torch.einsum("bc,bmc->bm", q, ns) if ns is not None else None  # B×M
+            s_ns = torch.einsum("bc,bmc->bm", q, self.own(ns)) if ns is not None else None  # B×M
             loss = self.contrast(q, s_p, s_n, s_ns)
         self.pending = k  # the queue still holds only earlier keys: a query never meets its own key there
         return Step(loss, q.detach(), k, ns)
@@ -122,6 +125,9 @@ class MoCo(Method):
             out = tuple(self.key_forward(x, b) for x in images)
         k, *ns = out
         return k, torch.cat([n.unflatten(0, (b, -1)) for n in ns], dim=1) if ns else None
+
+    def own(self, ns: Tensor) -> Tensor:
+        return own_part(ns, self.comm.gather(ns), self.settings.center) if self.settings.center else ns
 
     def key_forward(self, images: Tensor, batch: int) -> Tensor:
         groups = max(1, min(self.settings.groups, batch // 32)) if self.settings.statistics != "ema" else 1

@@ -9,8 +9,10 @@ import torch
 from torch import Tensor
 
 from cuewise.encoders.heads import mlp, unit
+from cuewise.errors import UserError
 from cuewise.methods.hard import Contrast, everyones_rows
 from cuewise.methods.method import Method, MethodSettings, Step, negative_role
+from cuewise.objectives.nce import own_part
 from cuewise.objectives.nt_xent import in_batch, nt_xent
 
 
@@ -23,6 +25,7 @@ class Settings(MethodSettings):
     dim: int = 128
     negatives_stop_gradient: bool = False
     statistics: str = "separate"  # or "shared": a view and its negatives in one forward batch
+    center: float = 0.0  # share of the mean negative that is taken off each negative, 0 (as published) to 1
 
 
 class SimCLR(Method):
@@ -41,6 +44,8 @@ class SimCLR(Method):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         s: Settings = self.settings
+        if not 0 <= s.center <= 1:
+            raise UserError(f"simclr.center {s.center}: a share from 0 to 1")
         self.projector = mlp([self.encoder.dim, s.hidden, s.dim], norm=True)
 
     def begin_step(self, progress: float) -> None:
@@ -56,8 +61,11 @@ class SimCLR(Method):
         ns = (ns_first, ns_second) if ns_first is not None and ns_second is not None else None
         everyone = (self.comm.gather(z[0]), self.comm.gather(z[1]))  # W·B×C each
         with torch.autocast(z[0].device.type, enabled=False):
-            loss = self.contrast(z, everyone, ns)
+            loss = self.contrast(z, everyone, None if ns is None else (self.own(ns[0]), self.own(ns[1])))
         return Step(loss, z[0].detach(), z[1].detach(), None if ns is None else ns[0].detach())
+
+    def own(self, ns: Tensor) -> Tensor:
+        return own_part(ns, self.comm.gather(ns), self.settings.center) if self.settings.center else ns
 
     def contrast(
         self, z: tuple[Tensor, Tensor], everyone: tuple[Tensor, Tensor], ns: tuple[Tensor, Tensor] | None

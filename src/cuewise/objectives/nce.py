@@ -33,6 +33,19 @@ def weigh_negatives(s_ns: Tensor, tau: float, alpha: float | Sequence[float], mo
     return s_ns / tau + s_ns.new_tensor([math.log(a) for a in weights])
 
 
+def own_part(ns: Tensor, everyone: Tensor, share: float) -> Tensor:
+    """Negatives less `share` of the mean negative: what is left tells one image's negative from another's.
+
+    A network can escape its negatives by one direction that all of them have in common (their seams, their batch
+    statistics) and keep the texture. Similarity to the remainder, q·(ns_i − share·mean_j ns_j), cannot be lowered so.
+
+    ns        B×M×C  this process's negatives
+    everyone  N×M×C  the negatives of the whole batch
+    share     0 (the published form) to 1
+    """
+    return ns - share * everyone.mean(0) if share else ns
+
+
 def nce_logits(
     s_p: Tensor,
     s_n: Tensor,
