@@ -11,9 +11,11 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import psutil
 import pytest
 import torch
+from PIL import Image
 
 from cuewise.config import merge
 from cuewise.errors import UserError
@@ -21,6 +23,7 @@ from cuewise.studies.jobs import Job, departures, is_trained, job_of, run_job
 from cuewise.studies.run import run_studies
 from cuewise.studies.study import Arm
 from cuewise.studies.timing import fitting_epochs
+from tests.conftest import photograph
 from tests.studies.tiny import LAB, LONG, STUDY
 
 ROOT = Path(__file__).parents[2]
@@ -142,6 +145,7 @@ KILLED = """
 import sys
 from pathlib import Path
 from cuewise.studies.run import run_studies
+from tests.conftest import photograph
 from tests.studies.tiny import LONG, STUDY
 run_studies([STUDY], Path(sys.argv[1]), lab=LONG, seeds=1, jobs="2")
 """
@@ -224,3 +228,42 @@ def test_job_is_plain_json() -> None:
     job = Job({"seed": 1}, "x", ("clean",), 3)
     content = json.loads(job.to_json(LAB))
     assert Job(**{k: v for k, v in content.items() if k != "lab"}).config == {"seed": 1}
+
+
+def test_in_the_shell(tmp_path: Path) -> None:
+    """Photographs on disk, by `cuewise reproduce`: one step a run."""
+    rng = np.random.default_rng(0)
+    for domain in ("photos", "ood/a", "ood/b"):
+        for name in ("ant", "bee"):
+            (tmp_path / domain / name).mkdir(parents=True)
+            for i in range(66):
+                Image.fromarray(photograph(rng)).save(tmp_path / domain / name / f"{i}.jpg", quality=90)
+    words = "reproduce looc-color --data photos --ood ood/a ood/b --out out --epochs 1 --seeds 1 --json found.json"
+    ran = shell(tmp_path, *words.split())
+    assert ran.returncode == 0, ran.stderr
+    assert "looc-color claim 31 (B)" in ran.stdout
+    assert "took" in ran.stdout
+    found = json.loads((tmp_path / "out" / "results.json").read_text())
+    assert found["lab"] == "photographs"
+    assert {"clean", "colour", "ood/b", "texture_free"} <= set(found["studies"]["looc-color"]["quantities"])
+    assert found["command"].startswith("cuewise reproduce looc-color --data photos")
+    assert "looc-color claim 31 (B)" in json.loads((tmp_path / "found.json").read_text())
+
+
+def test_mistakes_in_the_shell(tmp_path: Path) -> None:
+    for words, said in (
+        ("reproduce nothing --out out", "no study 'nothing'"),
+        ("reproduce ns-alpha --out out --seeds 0", "--seeds 0"),
+        ("reproduce ns-alpha --out out --jobs many", "--jobs many"),
+        ("reproduce ns-alpha --out out --data nowhere", "nowhere"),
+    ):
+        ran = shell(tmp_path, *words.split())
+        assert ran.returncode == 2, words
+        assert said in ran.stderr
+        assert len(ran.stderr.strip().splitlines()) == 1
+
+
+def shell(place: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    command = [sys.executable, "-m", "cuewise", *words]
+    return subprocess.run(command, cwd=place, env=environment, capture_output=True, text=True, timeout=600)
