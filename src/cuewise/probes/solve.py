@@ -39,11 +39,19 @@ def logits(x: Tensor, w: Tensor) -> Tensor:
     return torch.addmm(w[-1], x, w[:-1])
 
 
-def solve(x: Tensor, y: Tensor, loss: Loss, l2: float, start: Tensor, iterations: int) -> Tensor:
+def solve(
+    x: Tensor,
+    y: Tensor,
+    loss: Loss,
+    l2: float,
+    start: Tensor,
+    iterations: int,
+    tolerance: float = 1e-5,  # of the largest slope
+) -> Tensor:
     """argmin_w loss(x w, y) + l2/2 · ‖w‖², the bias left free, from `start` by L-BFGS with a strong Wolfe search."""
     w = start.clone().requires_grad_(True)
     solver = torch.optim.LBFGS(
-        [w], max_iter=iterations, tolerance_grad=1e-5, history_size=10, line_search_fn="strong_wolfe"
+        [w], max_iter=iterations, tolerance_grad=tolerance, history_size=10, line_search_fn="strong_wolfe"
     )
 
     def closure() -> Tensor:
@@ -77,7 +85,7 @@ def sweep(
     best, least, chosen, w = ordered[0], float("inf"), start, start
     x_rest, y_rest, x_held, y_held = x[rest], y[rest], x[held], y[held]
     for l2 in ordered:
-        w = solve(x_rest, y_rest, loss, l2, w, iterations)
+        w = solve(x_rest, y_rest, loss, l2, w, iterations, tolerance=1e-4)  # enough to choose by
         value = float(loss(logits(x_held, w), y_held))
         if value < least:
             best, least, chosen = l2, value, w
