@@ -178,6 +178,7 @@ RUNS = {
     "blur, flip and crop": ("looc", [], {"leave_out": "blur,flip,crop"}),
     "patch negatives": ("looc", [], {"leave_out": "rotation", "negatives": ["patch"], "patch_size": "3:6"}),
     "texture negatives": ("looc", [], {"leave_out": "rotation", "negatives": ["texture"]}),
+    "suppression": ("looc", [], {"leave_out": "color,rotation", "suppress": "gaussian"}),
     "accumulation": ("looc", ["loop.accumulate=2", "looc.mask_equal=true"], {"leave_out": "color"}),
 }
 
@@ -254,6 +255,26 @@ def test_views_of_looc_and_addone() -> None:
     }
     star = recipes_of(method="addone", leave_out=["rotation"])  # the row "* + rotation"
     assert {v.recipe.jitter_p for v in star.values()} == {0.8}
+
+
+def test_suppression_is_drawn_for_every_view_by_itself() -> None:
+    """--suppress is no left-out augmentation: each key decides anew, unless the blur it shares a draw with is left out."""
+    for left, shared in ((["color"], False), (["blur"], True)):
+        config = resolve(
+            {
+                "data": ["shapes?n=8&size=32"],
+                "size": 32,
+                "method": "looc",
+                "leave_out": left,
+                "suppress": "robust",
+            }
+        )
+        views, rng = build_views(config, open_data(config.data)), np.random.default_rng(0)
+        drawn = [views.sample(rng, 32, 32).positives for _ in range(200)]
+        same = [d["query"].suppress == d[f"key:{left[0]}"].suppress for d in drawn]
+        assert all(same) == shared
+        filtered = [d["key"].suppress is not None for d in drawn]
+        assert 70 < sum(filtered) < 130
 
 
 OWN = """

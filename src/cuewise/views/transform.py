@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from cuewise.cues import patches
 from cuewise.errors import UserError
-from cuewise.views.augmentations import augmentation
+from cuewise.views.augmentations import augmentation, augmentations
 from cuewise.views.operations import apply
 from cuewise.views.params import ViewParams
 from cuewise.views.recipes import Recipe
@@ -27,7 +27,7 @@ class View:
 
     role: str
     recipe: Recipe
-    copy: tuple[str, ...] = ()  # fields of ViewParams or names of augmentations, e.g. ("color",)
+    copy: tuple[str, ...] = ()  # augmentations, or single fields of ViewParams, e.g. ("color",)
     copy_from: str = "query"
 
 
@@ -57,9 +57,10 @@ FIELDS = {f.name for f in fields(ViewParams)}
 
 
 def copied(params: ViewParams, source: ViewParams, names: Sequence[str]) -> ViewParams:
-    """`params` with what `names` (fields or augmentations) say taken from `source`."""
+    """`params` with what `names` say taken from `source`: augmentations, whole units, or else single fields."""
+    units = augmentations()
     for name in names:
-        if name in FIELDS:
+        if name in FIELDS and name not in units:
             params = replace(params, **{name: getattr(source, name)})
         else:
             params = augmentation(name).copied(params, source)
