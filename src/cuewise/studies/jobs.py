@@ -8,6 +8,7 @@ import hashlib
 import json
 import shutil
 import sys
+import time
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -99,7 +100,7 @@ def run_job(job: Job, lab: Lab) -> dict[str, Quantities]:
     """Train to the end (from the last checkpoint, where there is one), then take what has not been measured yet."""
     folder = Path(job.folder)
     folder.mkdir(parents=True, exist_ok=True)
-    with alone(folder):
+    with alone(folder), timed(folder):
         if not is_trained(job):
             train(job, folder)
         return take(job, lab, folder)
@@ -117,7 +118,7 @@ def train(job: Job, folder: Path) -> None:
             raise
         print(f"{folder.name}: {error}; starting this arm again", file=sys.stderr)
         for item in folder.iterdir():
-            if item.name != "lock":
+            if item.name not in ("lock", "seconds"):
                 shutil.rmtree(item) if item.is_dir() else item.unlink()
         run_pretrain([config], folder, resume=True)
 
@@ -144,6 +145,23 @@ def is_done(job: Job, lab: Lab) -> bool:
     """Whether nothing is left to do."""
     folder = Path(job.folder)
     return all(measured_file(folder, m, lab).is_file() for m in job.measures) and is_trained(job)
+
+
+def seconds_of(job: Job) -> float:
+    """What training and measuring have taken so far, over all calls."""
+    file = Path(job.folder) / "seconds"
+    return float(file.read_text()) if file.is_file() else 0.0
+
+
+@contextlib.contextmanager
+def timed(folder: Path) -> Iterator[None]:
+    """Adds to FOLDER/seconds, also when it is interrupted."""
+    began, file = time.monotonic(), folder / "seconds"
+    before = float(file.read_text()) if file.is_file() else 0.0
+    try:
+        yield
+    finally:
+        write_text_atomically(f"{before + time.monotonic() - began:.1f}\n", file)
 
 
 @contextlib.contextmanager

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from cuewise.studies.jobs import seconds_of
 from cuewise.studies.plan import Plan
 from cuewise.studies.statistics import plain, t_interval
 from cuewise.studies.study import Figure, Study
@@ -35,6 +36,7 @@ def document_of(
         "epochs": plan.epochs,
         "budget_minutes": budget,
         "took_seconds": took,
+        "worker_seconds": sum(seconds_of(j) for j in plan.jobs),
         "runs": len(plan.jobs),
         "trained_now": trained_now,
         "environment": environment(),

@@ -45,7 +45,8 @@ def results_markdown(document: Mapping[str, Any]) -> str:
         f"    {document['command']}",
         "",
         f"{document['runs']} runs of {document['epochs']} epochs, seeds {', '.join(map(str, seeds))}, "
-        f"{clock(document['took_seconds'])} in this call ({document['trained_now']} runs were new)"
+        f"{clock(document['took_seconds'])} in this call ({document['trained_now']} runs were new), "
+        f"{clock(document['worker_seconds'])} of worker time over all calls"
         + (f", --budget {document['budget_minutes']:g} minutes" if document["budget_minutes"] else "")
         + ".",
         "Means over seeds ± half the 95 % t interval; differences are paired by seed, in brackets their t interval.",
