@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
-import numpy as np
+from functools import lru_cache
 
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from cuewise.cues.corruptions import variants
+from cuewise.encoders.embed import evaluating
 from cuewise.studies.labs import Lab
 from cuewise.studies.measures import Quantities, measure
 from cuewise.studies.similarities import pair_similarities
-from cuewise.studies.trained import Trained
+from cuewise.studies.trained import Trained, opened
+from cuewise.views import center
+
+CORRUPTIONS = ("gaussian_noise", "motion_blur", "fog", "jpeg_compression")  # one of each family
+SEVERITY, CORRUPTED = 3, 400  # images
 
 
 @measure("clean", "probe", "clean?")
@@ -92,3 +102,43 @@ def ood(t: Trained, lab: Lab) -> Quantities:
 def disjoint(t: Trained, lab: Lab) -> Quantities:
     """A probe on shapes in textures that it never saw."""
     return {"disjoint": t.accuracy("disjoint_train", "disjoint")}
+
+
+@measure("corrupted", "probe", "corrupted")
+def corrupted(t: Trained, lab: Lab) -> Quantities:
+    """The clean probe on one corruption of each family at severity 3, radii scaled to the image."""
+    data = t.data("corrupted")
+    number = {name: i for i, name in enumerate(t.data("probe").classes)}
+    pixels, index = corrupted_views(tuple(lab.sets["corrupted"]), t.encoder.card.size)
+    assert data.labels is not None
+    labels = np.array([number.get(data.classes[k], -1) for k in data.labels[index]])
+    right = []
+    with evaluating(t.encoder):
+        for images in pixels.values():
+            x = torch.from_numpy(images)
+            features = torch.cat([t.encoder(t.encoder.normalise(part)) for part in x.split(128)])
+            right.append((t.probe().predict(features.numpy()) == labels)[labels >= 0].mean())
+    return {"corrupted": float(np.mean(right))}
+
+
+@lru_cache(maxsize=2)
+def corrupted_views(
+    specs: tuple[str, ...], size: int
+) -> tuple[dict[str, NDArray[np.uint8]], NDArray[np.int64]]:
+    """Views of a few hundred images under each corruption, and which images they are; made once for all arms."""
+    data = opened(specs)
+    index = np.random.default_rng(0).permutation(len(data))[:CORRUPTED]
+    made: dict[str, list[NDArray[np.uint8]]] = {c: [] for c in CORRUPTIONS}
+    for i in index.tolist():
+        view = center(data.image(i), size)
+        found = variants(
+            view,
+            seed=0,
+            name=data.name(i),
+            corruptions=CORRUPTIONS,
+            severities=(SEVERITY,),
+            scale_to_image=True,
+        )
+        for name, _, image in found:
+            made[name].append(image)
+    return {name: np.stack(rows) for name, rows in made.items()}, index

@@ -122,7 +122,7 @@ def photographs(data: Sequence[str], val: Sequence[str], ood: Sequence[str]) -> 
     """The lab of a user's own images. `ood`: the domain that a probe is fitted on, then those it is tested on."""
     sets: dict[str, list[str]] = {"probe": list(data)}
     if val:
-        sets["clean"] = list(val)
+        sets["clean"] = sets["corrupted"] = list(val)
     if ood:
         sets["ood_train"] = [ood[0]]
         sets |= {f"ood/{short(spec)}": [spec] for spec in ood[1:]}

@@ -39,7 +39,7 @@ STUDY = Study(
     summary="Add-one and leave-one-out views of colour",
     reference="appendix E of Xiao et al. 2021",
     arms=arms,
-    measures=("clean", "colour", "disjoint", "ood"),
+    measures=("clean", "colour", "disjoint", "ood", "corrupted"),
     claims=(Claim("33", "add-one with colour is clearly worse than leave-one-out", "B", add_one_is_worse),),
     figures=(Figure("accuracy", "Accuracy", "arm", "accuracy", ("clean", "colour"), groups),),
 )

@@ -38,7 +38,7 @@ STUDY = Study(
     summary="A colour task and a colour-free task on MoCo and LooC (colour)",
     reference="Table 2 of Xiao et al. 2021",
     arms=arms,
-    measures=("clean", "colour", "disjoint", "ood"),
+    measures=("clean", "colour", "disjoint", "ood", "corrupted"),
     claims=(
         Claim(
             "31", "LooC beats MoCo on the colour task and equals it on a colour-free one", "B", colour_kept

@@ -58,7 +58,7 @@ STUDY = Study(
     summary="A rotation probe on MoCo, MoCo with rotated views, and LooC",
     reference="Table 1 of Xiao et al. 2021",
     arms=arms,
-    measures=("clean", "rotation", "cues", "ood"),
+    measures=("clean", "rotation", "cues", "ood", "corrupted"),
     claims=(
         Claim("30a", "MoCo with rotated views loses rotation accuracy", "A", thrown_away),
         Claim("30b", "LooC keeps it: far above MoCo with rotated views", "A", kept),

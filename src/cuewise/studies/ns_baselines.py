@@ -50,7 +50,7 @@ STUDY = Study(
     summary="Non-semantic negatives beside harder ordinary negatives",
     reference="Table 1 of Ge et al. 2021",
     arms=arms,
-    measures=("clean", "conflict", "cues", "similarity", "ood"),
+    measures=("clean", "conflict", "cues", "similarity", "ood", "corrupted"),
     claims=(
         Claim("12b", "training on texture negatives lowers patch similarity less than training on patches", "B",
               texture_lowers_less),

@@ -42,7 +42,7 @@ STUDY = Study(
     summary="BYOL repelled from patch negatives or from other images",
     reference="Table 7 of Ge et al. 2021",
     arms=arms,
-    measures=("clean", "conflict", "cues", "similarity", "ood"),
+    measures=("clean", "conflict", "cues", "similarity", "ood", "corrupted"),
     claims=(
         Claim("19", "a regular negative hurts BYOL far more than a patch negative of the same weight", "B",
               regular_hurts),

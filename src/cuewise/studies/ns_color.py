@@ -47,7 +47,7 @@ STUDY = Study(
     summary="Patch negatives with and without colour jitter",
     reference="Table 3 of Ge et al. 2021",
     arms=arms,
-    measures=("clean", "conflict", "cues", "ood"),
+    measures=("clean", "conflict", "cues", "ood", "corrupted"),
     claims=(
         Claim(
             "17",

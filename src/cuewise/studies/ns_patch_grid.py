@@ -64,7 +64,7 @@ STUDY = Study(
     summary="The interval that the side of the patches is drawn from",
     reference="Figure 11 of Ge et al. 2021",
     arms=arms,
-    measures=("clean", "conflict", "cues", "similarity", "ood"),
+    measures=("clean", "conflict", "cues", "similarity", "ood", "corrupted"),
     claims=(
         Claim("21a", "larger patches help texture-free accuracy more than clean", "C", larger_for_shape),
         Claim("21b", "flips and turns of the patches do not help with large patches", "C", turns_do_not_help),
