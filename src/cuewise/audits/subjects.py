@@ -106,7 +106,8 @@ def _number_by_head(subject: Subject) -> None:
     labelled = any(d.classes for _, d in subject.test) or subject.conflict is not None
     if subject.settings.class_map is not None and labelled:
         raise UserError("--class-map names none of the classes of the test sets")
-    subject.answers_by = "nothing"
+    if not labelled:  # otherwise every question that needs answers will say that a map is missing
+        subject.answers_by = "nothing"
 
 
 def _choose_base(subject: Subject, found: sets.Sets) -> None:
