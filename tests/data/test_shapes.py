@@ -442,9 +442,9 @@ def test_one_palette_leaves_shape_and_texture_as_the_only_difference(split: str)
     np.testing.assert_array_equal(alike.labels, free.labels)
     assert not np.array_equal(a, b)
     border = np.concatenate([a[:, 0, 0], a[:, 0, -1], a[:, -1, 0], a[:, -1, -1]])
-    if split != "texture_only":  # the background is the same plain colour everywhere
-        common = np.unique(border, axis=0, return_counts=True)[1].max()
-        assert common > 0.7 * len(border)
+    if split != "texture_only":  # the background is the same everywhere: most corners are
+        corners = border.reshape(4, 64, 3)
+        assert all(np.unique(c, axis=0, return_counts=True)[1].max() > 0.7 * 64 for c in corners)
     means = a.mean((1, 2)).std(0)
     assert (means < 0.6 * ShapeSet("aligned", n=64, size=48).batch(range(64)).mean((1, 2)).std(0)).all()
 

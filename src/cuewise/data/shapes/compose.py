@@ -31,7 +31,8 @@ SCENE = 4
 # An image's independent random streams.
 LABELS, PLACE, COLOURS, GROUND, OBJECT = 1, 2, 3, 4, 16
 
-ONE_PALETTE, MIDDLE = np.uint64(12345), 1  # the key and the background's rank of sets whose colours are alike
+# keys and the background's rank of sets whose colours are alike; the background is slow noise
+ONE_PALETTE, ONE_GROUND, MIDDLE = np.uint64(12345), np.uint64(7), 1
 
 _SCALE = 16777  # 2.14 scale at which the outline's sheet (64000 units) fills the frame
 
@@ -104,7 +105,7 @@ def picture(
 ) -> None:
     """Paint one image; shapes and textures hold one entry an object, −1 where there is none.
 
-    alike: the same colours and plain background as every other image, so that only shape and texture differ.
+    alike: the same colours and background as every other image, so that only shape and texture differ.
     """
     colours = np.zeros((3, 3), np.int64)
     poses = np.zeros((len(shapes), POSE), np.int64)
@@ -122,10 +123,7 @@ def picture(
     if mode == FULL_FRAME:
         paint_texture(out, textures[0], mix(key, np.uint64(OBJECT)), colours)
         return
-    if alike:
-        out[:] = colours[2].astype(np.uint8)
-    else:
-        background(out, mix(key, np.uint64(GROUND)), colours[2])
+    background(out, mix(ONE_GROUND if alike else key, np.uint64(GROUND)), colours[2])
     if mode == TEXTURED:
         single_pose(place, turn, poses[0])
         paint(out, fields[shapes[0]], poses[0], mode, textures[0], mix(key, np.uint64(OBJECT)), colours)
