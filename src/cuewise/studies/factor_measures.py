@@ -6,10 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
-import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from cuewise.cues.color import hue_shift
 from cuewise.data import Dataset
 from cuewise.encoders import Encoder, load_encoder
 from cuewise.encoders.embed import CenterView, embed_dataset
@@ -48,9 +48,7 @@ def turn(image: Pixels, quarters: int) -> Pixels:
 
 def shift_hue(image: Pixels, quarters: int) -> Pixels:
     """The hue circle turned by quarters."""
-    hsv = cv2.cvtColor(image, cv2.COLOR_RGB2HSV)
-    hsv[..., 0] = (hsv[..., 0].astype(np.int64) + 45 * quarters) % 180  # OpenCV's circle has 180 steps
-    return np.asarray(cv2.cvtColor(hsv, cv2.COLOR_HSV2RGB), np.uint8)
+    return np.asarray(hue_shift(image, turn=quarters / 4), np.uint8)
 
 
 def _changed(change: Change, quarters: int, image: Pixels) -> Pixels:
