@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -16,12 +17,26 @@ def test_recipe_runs(name: str, folder: Path, tmp_path: Path) -> None:
     recipe = recipes()[name]
     assert recipe.summary
     small = {"model": "cuewise/resnet-tiny?width=8", "size": 32, "batch_size": 8, "patch_size": "3:10"}
-    if "negatives" not in recipe.settings:
+    if "patch" not in recipe.settings.get("negatives", []):
         small.pop("patch_size")
     pretrain(str(folder), out=str(tmp_path / "run"), config=name, steps=2, workers="0", **small)  # type: ignore[arg-type]
     written = yaml.safe_load((tmp_path / "run" / "config.yaml").read_text())
     assert written["epochs"] == recipe.settings["epochs"]
     assert written["optim"]["lr"] == recipe.settings["optim"]["lr"]
+    for key in ("negatives", "hard"):  # what a recipe asks for is what is run
+        assert written[key] == recipe.settings.get(key, type(written[key])())
+
+
+@pytest.mark.parametrize("name", [name for name in sorted(recipes()) if name.startswith("ns-")])
+def test_recipes_of_the_negatives_study_tell_what_to_expect(name: str) -> None:
+    recipe = recipes()[name]
+    assert re.search(r"\d %|no published number", recipe.summary)
+    assert ("-patch" in name) == ("patch" in recipe.settings.get("negatives", []))
+    assert ("-texture" in name) == ("texture" in recipe.settings.get("negatives", []))
+    assert ("nojitter" in name) == (recipe.settings.get("color_jitter") is False)
+    for hard in ("mochi", "ifm", "debiased", "hard"):
+        asked = bool(re.search(rf"-{hard}(\d|-)", name))
+        assert asked == (recipe.settings.get("hard", {}).get("name") == hard)
 
 
 def test_unknown_recipe(folder: Path, tmp_path: Path) -> None:
