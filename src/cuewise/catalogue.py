@@ -27,6 +27,7 @@ def _models() -> dict[str, str]:
     own = {
         "cuewise/resnet-tiny": "a ResNet for 64 pixels and less on a CPU (options ?width=32&depth=10&norm=batch)"
     }
+    own["cuewise/lab"] = "two of a model, of lightness and of colours: cuewise/lab?of=MODEL (CMC)"
     names = torchvision.models.list_models(module=torchvision.models)
     return own | {f"torchvision/{n}": "" for n in names} | {f"timm/{n}": "" for n in timm.list_models()}
 

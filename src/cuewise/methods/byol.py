@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from dataclasses import dataclass
 from typing import Any
 
@@ -43,6 +44,12 @@ class BYOL(Method):
         self.projector = mlp([self.encoder.dim, s.hidden, s.dim], norm=True)
         self.predictor = mlp([s.dim, s.hidden, s.dim], norm=True)
         self.target = momentum_copy(nn.Sequential(self.encoder, self.projector))
+        if (total := sum(self.negatives.weights)) >= 1 and self.comm.rank == 0:
+            print(
+                f"warning: byol with a weight of negatives of {total:g} in all: from 1 on, pushing away outweighs the "
+                "prediction, and the loss has no bottom worth reaching; the paper uses --alpha 0.05",
+                file=sys.stderr,
+            )
 
     def begin_step(self, progress: float) -> None:
         m = 1 - (1 - self.settings.momentum) * (math.cos(math.pi * progress) + 1) / 2
