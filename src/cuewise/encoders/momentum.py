@@ -21,8 +21,31 @@ class GroupedBatchNorm2d(nn.BatchNorm2d):
             return super().forward(x)
         out = torch.empty_like(x)
         for part, place in zip(x.chunk(self.groups), out.chunk(self.groups)):
-            place.copy_(super().forward(part))
+            if self._writes_in_place(x):
+                self._norm_into(part, place)
+            else:
+                place.copy_(super().forward(part))
         return out
+
+    def _writes_in_place(self, x: Tensor) -> bool:
+        """Whether the result can be written where it belongs; elsewhere it is made beside and copied."""
+        plain = self.affine and self.track_running_stats and self.momentum is not None
+        return plain and x.device.type == "cpu" and x.dtype == self.weight.dtype
+
+    def _norm_into(self, part: Tensor, place: Tensor) -> None:
+        self.num_batches_tracked.add_(1)  # type: ignore[union-attr,operator]
+        mean, scale = part.new_empty(self.num_features), part.new_empty(self.num_features)
+        torch.native_batch_norm(
+            part,
+            self.weight,
+            self.bias,
+            self.running_mean,
+            self.running_var,
+            True,
+            float(self.momentum or 0.0),
+            self.eps,
+            out=(place, mean, scale),
+        )
 
 
 def momentum_copy(module: M) -> M:
