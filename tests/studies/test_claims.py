@@ -35,7 +35,7 @@ def join(*parts: Means) -> dict[str, dict[str, float]]:
 
 
 UP, DOWN, HUMP = (0.1, 0.2, 0.3, 0.4), (0.4, 0.3, 0.2, 0.1), (0.1, 0.4, 0.3, 0.11)
-BASE = "α = 0"
+BASE, CENTRED = "α = 0", "α = 2 centred"
 PAIRS = {
     "similarity/random": 0.1,
     "similarity/positive": 0.7,
@@ -90,6 +90,10 @@ CASES: dict[tuple[str, str], tuple[Means, Means]] = {
         join(curve("fine", DOWN), curve("coarse", (0.9, 0.5, 0.3, 0.1))),
     ),
     ("ns-alpha", "20"): (join(IN, OUT), join(curve("similarity/patch", (0.5, 0.5, 0.5, 0.5)), OUT)),
+    ("ns-alpha", "own"): (
+        join(curve("shape_bias", UP), {CENTRED: row(shape_bias=0.5)}),
+        join(curve("shape_bias", UP), {CENTRED: row(shape_bias=0.25)}),
+    ),
     ("ns-alpha", "22"): (
         {BASE: {"texture_classes/median": 0.05, "texture_classes/highest": 0.8, "texture_classes/near_chance": 0.7}},
         {BASE: {"texture_classes/median": 0.5, "texture_classes/highest": 0.8, "texture_classes/near_chance": 0.1}},

@@ -24,6 +24,7 @@ class Lab:
     alphas: tuple[float, ...]  # of the α sweep, 0 first
     alpha: float  # where a study needs one α only
     out_alphas: tuple[float, ...]  # also trained with the weight outside the exponential
+    centred_alphas: tuple[float, ...]  # also trained with centred negatives, a form of our own
     byol_alpha: float
     banks: tuple[int, ...]  # lengths of MoCo's queue
     patch_ranges: tuple[str, ...]  # of the grid study, from small to large
@@ -42,15 +43,18 @@ class Lab:
 
 SIZE = 32
 # ---------------------------------------------------------------------------------------------------------- shapes
-# Grey views, so that colour alone does not tell the images apart. Patches are large, because the textures of the
-# embedded images are: a patch must hold a piece of texture for the negative to keep it.
+# One palette and grey views: where every image has colours of its own, they tell images apart and neither shape nor
+# texture is learned. Patches are large, because the textures of the embedded images are: a patch must hold a piece
+# of texture for the negative to keep it.
+ONE = f"size={SIZE}&palette=one"
+OWN = f"size={SIZE}"
 SHAPES = Lab(
     name="shapes",
     base={
-        "data": [f"shapes:aligned?rho=1&n=6400&part=train&size={SIZE}"],
+        "data": [f"shapes:aligned?rho=1&n=6400&part=train&{ONE}"],
         "model": "cuewise/resnet-tiny?width=16",
         "size": SIZE,
-        "epochs": 12,
+        "epochs": 6,
         "batch_size": 128,
         "views": {"scale": [0.2, 1.0], "gray_p": 1.0},
         "optim": {"lr": 0.004, "warmup_epochs": 1},
@@ -64,28 +68,29 @@ SHAPES = Lab(
         "byol": {"optim": {"name": "sgd", "lr": 0.06, "reference_batch": 256}, "byol": {"hidden": 512}},
     },
     patch={"patch_size": "5:12"},
-    colour={"views": {"gray_p": 0.2}},
+    colour={"data": [f"shapes:aligned?rho=1&n=6400&part=train&{OWN}"], "views": {"gray_p": 0.2}},
     alphas=(0, 1, 2, 3),
     alpha=2.0,
-    out_alphas=(2, 3),
+    out_alphas=(2,),
+    centred_alphas=(2,),
     byol_alpha=0.05,
     banks=(128, 512, 2048),
     patch_ranges=("2:5", "4:8", "5:12", "8:16"),
     sets={
-        "probe": [f"shapes:aligned?rho=1&n=3200&part=train&size={SIZE}"],
-        "clean": [f"shapes:aligned?rho=1&n=1600&part=test&size={SIZE}"],
-        "conflict": [f"shapes:conflict?n=1600&part=test&size={SIZE}"],
-        "texture_only": [f"shapes:texture_only?n=800&part=test&size={SIZE}"],
-        "silhouette": [f"shapes:silhouette?n=800&part=test&size={SIZE}"],
-        "sketch": [f"shapes:sketch?n=800&part=test&size={SIZE}"],
-        "fine_train": [f"shapes:fine?n=1600&part=train&size={SIZE}"],
-        "fine": [f"shapes:fine?n=1600&part=test&size={SIZE}"],
-        "coloured_train": [f"shapes:coloured?n=1600&part=train&size={SIZE}"],
-        "coloured": [f"shapes:coloured?n=800&part=test&size={SIZE}"],
-        "rotated_train": [f"shapes:rotated?rho=1&n=1600&part=train&size={SIZE}"],
-        "rotated": [f"shapes:rotated?rho=1&n=800&part=test&size={SIZE}"],
-        "disjoint_train": [f"shapes:disjoint?n=1600&part=train&size={SIZE}"],
-        "disjoint": [f"shapes:disjoint?n=800&part=test&size={SIZE}"],
+        "probe": [f"shapes:aligned?rho=1&n=3200&part=train&{ONE}"],
+        "clean": [f"shapes:aligned?rho=1&n=1600&part=test&{ONE}"],
+        "conflict": [f"shapes:conflict?n=1600&part=test&{ONE}"],
+        "texture_only": [f"shapes:texture_only?n=800&part=test&{ONE}"],
+        "silhouette": [f"shapes:silhouette?n=800&part=test&{ONE}"],
+        "sketch": [f"shapes:sketch?n=800&part=test&{ONE}"],
+        "fine_train": [f"shapes:fine?n=1600&part=train&{ONE}"],
+        "fine": [f"shapes:fine?n=1600&part=test&{ONE}"],
+        "coloured_train": [f"shapes:coloured?n=1600&part=train&{OWN}"],
+        "coloured": [f"shapes:coloured?n=800&part=test&{OWN}"],
+        "rotated_train": [f"shapes:rotated?rho=1&n=1600&part=train&{ONE}"],
+        "rotated": [f"shapes:rotated?rho=1&n=800&part=test&{ONE}"],
+        "disjoint_train": [f"shapes:disjoint?n=1600&part=train&{ONE}"],
+        "disjoint": [f"shapes:disjoint?n=800&part=test&{ONE}"],
     },
 )
 # ----------------------------------------------------------------------------------------------------- photographs
@@ -112,6 +117,7 @@ PHOTOGRAPHS = Lab(
     alphas=(0, 1, 2, 3),
     alpha=1.0,
     out_alphas=(2,),
+    centred_alphas=(2,),
     byol_alpha=0.05,
     banks=(512, 2048, 8192),
     patch_ranges=("2:5", "4:10", "8:16"),

@@ -11,7 +11,7 @@ from cuewise.studies.table import Table, signed
 
 
 def name_of(alpha: float, mode: str = "in") -> str:
-    return f"α = {alpha:g}" + (" out" if mode == "out" else "")
+    return f"α = {alpha:g}" + ("" if mode == "in" else f" {mode}")
 
 
 def sweep(lab: Lab) -> list[str]:
@@ -20,10 +20,12 @@ def sweep(lab: Lab) -> list[str]:
 
 
 def arms(lab: Lab) -> list[Arm]:
-    """α = 0 is the method without the negative; the last arms have the weight outside the exponential."""
+    """α = 0 is the method without the negative; then the weight outside the exponential, then centred negatives."""
     inside = [Arm(name_of(a), lab.negative(a) if a else {}, x=a) for a in lab.alphas]
     outside = [Arm(name_of(a, "out"), lab.negative(a, alpha_mode="out"), x=a) for a in lab.out_alphas]
-    return inside + outside
+    form = {lab.main: {"center": 1.0}}
+    centred = [Arm(name_of(a, "centred"), lab.negative(a, **form), x=a) for a in lab.centred_alphas]
+    return inside + outside + centred
 
 
 def hard_before_training(t: Table, lab: Lab) -> Verdict:
@@ -110,6 +112,20 @@ def inside_lowers_more(t: Table, lab: Lab) -> Verdict:
     return Verdict(all(agree(d) for d in found), f"similarity/patch {'; '.join(said)}")
 
 
+def centred_helps(t: Table, lab: Lab) -> Verdict:
+    """Centred negatives against none, and against the published form at the same α."""
+    names = [name_of(a, form) for a in lab.centred_alphas for form in ("in", "centred")]
+    if not names or not t.has([name_of(0), *names], "shape_bias"):
+        return NOT_MEASURED
+    held, said = True, []
+    for alpha in lab.centred_alphas:
+        centred = name_of(alpha, "centred")
+        gain, more = (t.difference(centred, n, "shape_bias") for n in (name_of(0), name_of(alpha)))
+        held = held and agree(gain) and agree(more)
+        said.append(f"α = {alpha:g}: over no negative {signed(gain)}, over the published form {signed(more)}")
+    return Verdict(held, f"shape_bias {'; '.join(said)}")
+
+
 def long_tail(t: Table, lab: Lab) -> Verdict:
     """Claim 22, on the arm without negatives."""
     names = [name_of(0)]
@@ -125,8 +141,9 @@ def groups(lab: Lab) -> dict[str, Sequence[str]]:
     return {"": sweep(lab)}
 
 
-def both_modes(lab: Lab) -> dict[str, Sequence[str]]:
-    return {"in": sweep(lab), "out": [name_of(a, "out") for a in lab.out_alphas]}
+def all_forms(lab: Lab) -> dict[str, Sequence[str]]:
+    other = {"out": lab.out_alphas, "centred": lab.centred_alphas}
+    return {"in": sweep(lab), **{form: [name_of(a, form) for a in alphas] for form, alphas in other.items()}}
 
 
 STUDY = Study(
@@ -148,6 +165,7 @@ STUDY = Study(
               "baseline and texture-free above", "B", trade_off),
         Claim("16", "fine-grained accuracy drops more than coarse", "B", fine_suffers),
         Claim("20", "the weight inside the exponential lowers similarity more than outside", "C", inside_lowers_more),
+        Claim("own", "centred negatives raise shape bias, and more than the published form", "C", centred_helps),
         Claim("22", "on pure texture most classes are near chance and a few far above", "B", long_tail),
     ),
     figures=(
@@ -157,7 +175,7 @@ STUDY = Study(
                ("clean", "texture_free", "fine", "coarse", "cue/texture_only", "cue/silhouette", "cue/sketch"), groups),
         Figure("similarity", "Similarity to the query (evaluation mode)", "α", "cosine similarity",
                ("similarity/positive", "similarity/random", "similarity/patch", "similarity/texture"), groups),
-        Figure("modes", "α inside and outside the exponential", "α", "similarity to the patch negative",
-               ("similarity/patch",), both_modes),
+        Figure("forms", "α inside and outside the exponential, and centred negatives", "α", "share, similarity",
+               ("shape_bias", "similarity/patch"), all_forms),
     ),
 )  # fmt: skip
