@@ -208,6 +208,8 @@ def test_a_bad_augmentation_is_named(invert) -> None:  # type: ignore[no-untyped
     ROOM._AUGMENTATIONS["invert"] = replace(invert, apply=lambda view, value: view[::2])
     with pytest.raises(UserError, match=r"'invert' gave uint8 \(12, 24, 3\); it must give"):
         apply(photo(40, 40), replace(params, own=(("invert", 1.0),)), 24)
+    again = register_augmentation("invert", "anew", draw=lambda rng: 1, apply=lambda view, value: view)
+    assert augmentation("invert") is again  # a cell that is run twice
     for name in ("color", "z0", "all", "a b", ""):
         with pytest.raises(UserError, match="take letters"):
             register_augmentation(name, "", draw=lambda rng: 1, apply=lambda view, value: view)

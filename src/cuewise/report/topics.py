@@ -20,6 +20,7 @@ QUESTIONS = {
     "confidence": "How sure is it, and is it right to be?",
     "saliency": "Where does it look?",
     "retrieval": "Which images does it find alike?",
+    "heads": "Which embedding space do its right answers come from?",
     "similarity": "How alike are an image and its other view, another image, its patches, its texture?",
 }
 # audits that answer one question together

@@ -95,10 +95,10 @@ def register_augmentation(name: str, summary: str, *, draw: Draw, apply: Apply) 
     draw   (rng) -> a plain value, or None to leave the view alone; equal values mean equal augmentations
     apply  (uint8 S×S×3, value) -> the same kind; it is applied to the flipped crop, before the colours
     """
-    if not name.replace("-", "").replace("_", "").isalnum() or name in RESERVED or name in _AUGMENTATIONS:
+    taken = [*RESERVED, *(n for n, known in _AUGMENTATIONS.items() if not known.own)]
+    if not name.replace("-", "").replace("_", "").isalnum() or name in taken:
         raise UserError(
-            f"augmentation {name!r}: take letters, digits, - and _, and not one of "
-            f"{', '.join([*RESERVED, *_AUGMENTATIONS])}"
+            f"augmentation {name!r}: take letters, digits, - and _, and not one of {', '.join(taken)}"
         )
     _AUGMENTATIONS[name] = Augmentation(name, summary, draw=draw, apply=apply)
     return _AUGMENTATIONS[name]
