@@ -6,6 +6,7 @@ The help text of an option is its line in the docstring. Heavy imports wait unti
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -88,6 +89,7 @@ def pretrain(
     """
     from cuewise.config import dotted
     from cuewise.recipes import settings_of
+    from cuewise.report.card import card_of_run
     from cuewise.train.pretrain import run_pretrain
 
     options: dict[str, Any] = {
@@ -120,7 +122,10 @@ def pretrain(
     layers: list[dict[str, Any]] = [settings_of(config)] if config else []
     layers += [dotted(set) if isinstance(set, list) else set or {}]
     layers += [{k: v for k, v in options.items() if v is not None}]
-    return run_pretrain(layers, Path(out), resume=resume, overwrite=overwrite)
+    result = run_pretrain(layers, Path(out), resume=resume, overwrite=overwrite)
+    if all(os.environ.get(name, "0") == "0" for name in ("RANK", "LOCAL_RANK", "NODE_RANK")):  # one process writes
+        card_of_run(Path(out))
+    return result
 
 
 def embed(

@@ -42,7 +42,9 @@ def prepared(folder: Path, train: list[str], test: list[str]) -> Subject:
 
 @pytest.fixture
 def subject(tmp_path: Path) -> Subject:
-    return prepared(tmp_path, [TRAIN], [TEST, "shapes:conflict?n=64&size=32"])
+    found = prepared(tmp_path, [TRAIN], [TEST, "shapes:conflict?n=64&size=32"])
+    found.embedded, found.given = False, {}  # as with images of the user's own
+    return found
 
 
 def loop_error(top: list[float], right: list[bool], bins: int) -> float:
@@ -249,6 +251,18 @@ def test_own_classifier_answers_with_saliency_and_confidence(tmp_path: Path) -> 
     logits = features_to_logits(probe, torch.device("cpu"))(f)
     p = probe.predict_proba(f.numpy())
     np.testing.assert_allclose(logits.softmax(1).detach().numpy(), p / p.sum(1, keepdims=True), atol=1e-6)
+
+
+def test_probabilities_of_gathered_outputs_sum_to_one(subject: Subject) -> None:
+    subject.answers_by, subject.encoder.head = "head", nn.Linear(subject.encoder.dim, 40)
+    rows = {name: [2 * k, 2 * k + 1] for k, name in enumerate(subject.train.classes)}
+    subject.settings = replace(subject.settings, class_map=rows)
+    found = confidence(subject)
+    table = found.tables[f"confidence/{NAME}/decisions"]["rows"]
+    assert all(r[5] >= 1 / 16 - 1e-6 for r in table)  # the greatest of sixteen that sum to one
+    assert all(r[6] <= math.log(16) + 1e-6 for r in table)
+    assert "scaled to sum 1" in found.scores[0].protocol
+    assert saliency(subject).scores[0].n == 64
 
 
 def test_the_probe_as_a_differentiable_function(subject: Subject) -> None:

@@ -12,7 +12,9 @@ import pytest
 from fake_audits import CLASSES, document
 from PIL import Image
 
+import cuewise
 from cuewise.report import write_card, write_report
+from cuewise.report.card import card_of_run
 from cuewise.report.figures import gather_figures
 from cuewise.report.numbers import digits, is_share, show, spoken
 from cuewise.report.pictures import Source, embed_all
@@ -223,3 +225,15 @@ def test_model_card_tells_the_run(tmp_path: Path) -> None:
         assert said in card
     empty = write_card(tmp_path, config={}, encoder={}, environment={}).read_text(encoding="utf-8")
     assert "Not audited yet" in empty
+
+
+def test_a_run_has_its_card_when_training_ends(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    cuewise.pretrain(
+        "shapes:aligned?n=32&size=16", out=str(run), model="cuewise/resnet-tiny?width=8", size=16, method="simclr",
+        batch_size=16, epochs=1, steps=1, workers="0", devices="cpu:1",
+    )  # fmt: skip
+    card = (run / "MODEL_CARD.md").read_text(encoding="utf-8")
+    assert "pretrained with simclr" in card
+    assert "Not audited yet" in card
+    assert card_of_run(tmp_path) is None

@@ -84,8 +84,13 @@ def answers_on(subject: Subject, name: str, data: Dataset) -> Answers:
         )
     said = f"{answerer.probe.protocol}; {name}"
     said += f"; {int(silent.sum())} images without a finite answer left out" if silent.any() else ""
-    best = proba[rows].argmax(1)
-    return Answers(name, data, found.index[rows], own[rows], best, proba[rows], answerer.classes, said)
+    kept = proba[rows]
+    total = kept.sum(1, keepdims=True)
+    if (np.abs(total - 1) > 1e-3).any():  # means over outputs of a classifier with further classes
+        kept = kept / np.where(total > 0, total, 1)
+        said += f", probabilities scaled to sum 1 over its {len(answerer.classes)} classes"
+    best = kept.argmax(1)
+    return Answers(name, data, found.index[rows], own[rows], best, kept, answerer.classes, said)
 
 
 def decisions_table(said: Answers, title: str, **columns: Sequence[Any]) -> dict[str, Any]:

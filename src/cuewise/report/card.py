@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+import yaml
 
 from cuewise.report.markup import clean
 from cuewise.report.numbers import digits, finite, show, show_interval, spoken
 from cuewise.report.plain import code_block, markdown, markdown_table, save
 from cuewise.report.reading import mapping, read_score, sequence
 from cuewise.scores import Score
+from cuewise.train.log import read_metrics
 
 _DIALS = (
     "dials/feature_std",
@@ -52,6 +56,21 @@ def write_card(
     path = folder / "MODEL_CARD.md"
     save(path, "\n\n".join(parts) + "\n")
     return path
+
+
+def card_of_run(run: Path, scores: Sequence[Score | Mapping[str, Any]] = ()) -> Path | None:
+    """MODEL_CARD.md beside the encoder of a finished run; None for any other folder."""
+    needed = [run / n for n in ("config.yaml", "encoder.json", "environment.json", "metrics.jsonl")]
+    if not all(f.is_file() for f in needed):
+        return None
+    return write_card(
+        run,
+        config=yaml.safe_load(needed[0].read_text(encoding="utf-8")),
+        encoder=json.loads(needed[1].read_text(encoding="utf-8")),
+        environment=json.loads(needed[2].read_text(encoding="utf-8")),
+        metrics=read_metrics(needed[3]),
+        scores=scores,
+    )
 
 
 def _summary(config: Mapping[str, Any], encoder: Mapping[str, Any]) -> str:

@@ -8,11 +8,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from cuewise.audits.run import audit_models, short_names
 from cuewise.errors import UserError
-from cuewise.report.card import write_card
+from cuewise.report.card import card_of_run
 from cuewise.report.page import write_report
 from cuewise.train.log import read_metrics
 
@@ -43,7 +41,7 @@ def report_audits(found: Sequence[Found], out: Path, title: str | None = None) -
     curves = {n: read_metrics(r / "metrics.jsonl") for n, r in runs.items() if (r / "metrics.jsonl").exists()}
     pictures = {f"First views: {n}": r / "views.png" for n, r in runs.items() if (r / "views.png").exists()}
     for name, run in runs.items():
-        _card(run, next(d for d in documents if d["model"]["name"] == name))
+        card_of_run(run, next(d for d in documents if d["model"]["name"] == name)["scores"])
     page = write_report(
         documents, out, title=title, curves=curves, pictures=pictures, roots=[folder for folder, _ in found]
     )
@@ -88,17 +86,3 @@ def _read(file: Path) -> dict[str, Any]:
     except (json.JSONDecodeError, KeyError, UnicodeDecodeError) as error:
         raise UserError(f"{file} is not an audit of cuewise: run `cuewise audit` again") from error
     return dict(content)
-
-
-def _card(run: Path, document: Mapping[str, Any]) -> None:
-    """MODEL_CARD.md beside the encoder."""
-    needed = [run / n for n in ("config.yaml", "encoder.json", "environment.json", "metrics.jsonl")]
-    if all(f.exists() for f in needed):
-        write_card(
-            run,
-            config=yaml.safe_load(needed[0].read_text()),
-            encoder=json.loads(needed[1].read_text()),
-            environment=json.loads(needed[2].read_text()),
-            metrics=read_metrics(needed[3]),
-            scores=document["scores"],
-        )

@@ -65,7 +65,7 @@ def write_report(
     sections = _sections(
         audits, found, drawn, shown, galleries_html(audits, items, embedded[len(views) :]), tables
     )
-    page = _page(title, said, audits, sections, drawn.all)
+    page = page_html(title, said, audits, sections, drawn.all)
     save(folder / "report.md", report_markdown(title, said, audits, found, tables))
     save(folder / "scores.csv", scores_csv(audits))
     save(folder / "figures.csv", figures_csv(drawn.all))
@@ -151,9 +151,10 @@ def _training(trained: Sequence[Figure], figures: Sequence[Html]) -> Html:
     return join(el("div", first, class_="plots small"), more)
 
 
-def _page(
+def page_html(
     title: str, said: str, audits: Sequence[Audit], sections: Sequence[Section], figures: Sequence[Figure]
 ) -> Html:
+    """The whole page: headline, models, parts, and the two blocks that bring it to life."""
     style, script = _packaged("style.css"), _packaged("plots.js")
     # The hashes let only these two blocks run: markup that slipped through would still be dead.
     policy = (
@@ -177,7 +178,7 @@ def _page(
     ]
     body = el(
         "body",
-        el("a", "Skip to the scores", href="#scores", class_="skip"),
+        el("a", "Skip to the content", href=f"#{sections[0][0]}", class_="skip") if sections else None,
         el(
             "header",
             el("p", "cuewise report", class_="eyebrow"),

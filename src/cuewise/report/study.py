@@ -10,7 +10,7 @@ from cuewise.report.closing import command_html
 from cuewise.report.figures import KINDS, Figure, figure_html, read_series
 from cuewise.report.markup import Html, clean, el, join, slug
 from cuewise.report.numbers import digits
-from cuewise.report.page import Section, _page
+from cuewise.report.page import Section, page_html
 from cuewise.report.plain import save
 from cuewise.report.reading import mapping, sequence
 from cuewise.report.tables import facts, frame
@@ -34,7 +34,7 @@ def write_study_page(document: Mapping[str, Any], folder: Path) -> Path:
     sections.append(("environment", "Environment", facts(mapping(document.get("environment")))))
     sections.append(("command", "Command", command_html(clean(document.get("command", "")))))
     title = f"The papers' claims at lab scale: {clean(document.get('lab', ''))}"
-    save(folder / "report.html", _page(title, said(document), [], sections, figures))
+    save(folder / "report.html", page_html(title, said(document), [], sections, figures))
     return folder / "report.html"
 
 
