@@ -26,6 +26,7 @@ from cuewise.cues.corruptions import corrupt, corruption_rng
 from cuewise.data import Dataset, open_data
 from cuewise.encoders import load_encoder
 from cuewise.encoders.embed import embed_dataset, evaluation_view
+from cuewise.errors import Interrupted, UserError
 from tests.audits.small_models import ENCODER, photos
 
 CHANGES = (
@@ -184,6 +185,15 @@ def test_kill_9_in_the_middle_and_again(tmp_path: Path) -> None:
     assert again == whole["scores"]
 
 
+def test_a_folder_that_is_the_users_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "a" / FOLDER).mkdir(parents=True)
+    (tmp_path / "a" / FOLDER / "thesis.txt").write_text("mine")
+    for overwrite in (False, True):
+        with pytest.raises(UserError, match=r"not empty|no report"):
+            audit(ENCODER, out=str(tmp_path / "a"), only="similarity", overwrite=overwrite)
+    assert (tmp_path / "a" / FOLDER / "thesis.txt").exists()
+
+
 def test_finished_audits_are_not_asked_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from cuewise.audits import audit as contract
 
@@ -210,7 +220,7 @@ def test_finished_audits_are_not_asked_again(tmp_path: Path, monkeypatch: pytest
         "size": 32,
         "workers": "0",
     }
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(Interrupted, match="goes on from here"):
         audit(ENCODER, out=str(tmp_path / "a"), **options)
     monkeypatch.setitem(contract._AUDITS, "rotation", rotation)
     result = audit(ENCODER, out=str(tmp_path / "a"), **options)

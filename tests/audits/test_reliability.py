@@ -115,6 +115,17 @@ def test_names_that_do_not_parse_are_counted(images: str, tmp_path: Path) -> Non
     assert "1 images whose name does not tell the cues" in found["protocol"]
 
 
+def test_stimuli_in_a_flat_folder(images: str, tmp_path: Path) -> None:
+    (tmp_path / "flat").mkdir()
+    for file in conflicts(tmp_path / "conflicts").rglob("*.png"):
+        file.rename(tmp_path / "flat" / file.name)
+    options: dict[str, Any] = {"test": [str(tmp_path / "flat")], "only": "shape_bias", "size": 32}
+    audit(classifier(tmp_path), out=str(tmp_path / "a"), class_map=class_map(tmp_path), **options)
+    assert scores_of(tmp_path / "a")["shape_accuracy"]["n"] == 6
+    audit(ENCODER, out=str(tmp_path / "b"), train=[images], **options)
+    assert scores_of(tmp_path / "b")["shape_accuracy"]["n"] == 6
+
+
 def test_names_of_classes_with_hyphens_and_numbers() -> None:
     known = {"t-shirt", "mp3", "cat", "cat 2"}
     assert cues_in("t-shirt/t-shirt12-mp31.png", known) == ("t-shirt", "mp3")

@@ -121,16 +121,18 @@ class Engine:
         start = rows[-1].upto if rows else 0
         fresh: list[Rows] = []
         last = time.monotonic()
-        for found in self.stream(work, start) if start < len(work.data) else ():
-            fresh.append(found)
-            self._tell(work, found.upto - start)
-            start = found.upto
-            if self.saved and time.monotonic() - last > SAVE_SECONDS:
-                rows.append(self.saved.add(key, join(fresh)))
-                fresh, last = [], time.monotonic()
-        if fresh:
-            done = join(fresh)
-            rows.append(self.saved.add(key, done) if self.saved else done)
+        try:
+            for found in self.stream(work, start) if start < len(work.data) else ():
+                fresh.append(found)
+                self._tell(work, found.upto - start)
+                start = found.upto
+                if self.saved and time.monotonic() - last > SAVE_SECONDS:
+                    rows.append(self.saved.add(key, join(fresh)))
+                    fresh, last = [], time.monotonic()
+        finally:  # also when interrupted
+            if fresh:
+                done = join(fresh)
+                rows.append(self.saved.add(key, done) if self.saved else done)
         return _seen(rows, work)
 
     def done(self, work: Work) -> int:

@@ -52,7 +52,7 @@ class Head(Probe):
 def load_model(spec: str, *, size: int | None, classifier: bool | None) -> Encoder:
     """The model with its classifier where it has a trained one.
 
-    classifier: None keeps one if there is one; True takes the outputs of a model without a known one as logits.
+    classifier: None keeps one if there is one; True takes what a package.module:factory model returns for its logits.
     """
     match = SPEC.match(spec)
     if classifier is not False and match and match["weights"] and not match["arch"].startswith("cuewise/"):
@@ -61,7 +61,8 @@ def load_model(spec: str, *, size: int | None, classifier: bool | None) -> Encod
         except UserError:  # weights of a backbone alone; if it is something else, the next line says so
             pass
     encoder = load_encoder(spec, size=size)
-    if classifier and encoder.head is None:
+    factory = not match and not Path(spec).exists() and ":" in spec  # package.module:factory
+    if classifier and encoder.head is None and factory:
         encoder.head = nn.Identity()
     return encoder
 

@@ -20,7 +20,7 @@ from cuewise.audits.saved import Saved, unfinished
 from cuewise.audits.sets import is_conflict as is_conflict
 from cuewise.audits.subjects import Request, load_seeded, prepare, read_settings, wants_head
 from cuewise.encoders.load import as_torch_device, parameters
-from cuewise.errors import UserError
+from cuewise.errors import Interrupted, UserError
 from cuewise.scores import Score
 from cuewise.train.checkpoint import write_text_atomically
 from cuewise.train.environment import environment
@@ -77,6 +77,8 @@ def audit_models(
             subjects.append((model, prepare(model, name, encoder, folder, request, runner)))
         saved.begin()
         return _ask_all(subjects, questions, request, saved, runner, unfinished)
+    except KeyboardInterrupt:
+        raise Interrupted("interrupted; the same command goes on from here") from None
     finally:
         runner.close()
         sets.forget()

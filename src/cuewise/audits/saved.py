@@ -20,6 +20,7 @@ from cuewise.errors import UserError
 from cuewise.train.checkpoint import write_text_atomically
 
 FOLDER = "unfinished"
+MARK = ".cuewise-audit"  # a folder of that name without it is the user's
 DAMAGED = (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile)
 
 
@@ -113,6 +114,7 @@ class Saved:
     def begin(self) -> None:
         """Mark the folder as an audit under way."""
         self.folder.mkdir(parents=True, exist_ok=True)
+        (self.folder / MARK).touch()
 
     def clear(self) -> None:
         """The audit is done."""
@@ -122,7 +124,7 @@ class Saved:
 
 def unfinished(out: Path) -> bool:
     """Whether a folder holds an audit that was interrupted."""
-    return (out / FOLDER).is_dir()
+    return (out / FOLDER / MARK).is_file()
 
 
 def _read(file: Path) -> Rows:

@@ -70,6 +70,8 @@ def open_sets(train: Sequence[str], test: Sequence[str], size: int) -> Sets:
     if embedded and conflict is None:
         conflict = ("shapes:conflict", _opened(f"shapes:conflict?n=1600&part=test&{more}"))
     tests = [t for t in tests if conflict is None or t[1] is not conflict[1]]
+    if conflict is not None and conflict[1].labels is None:
+        conflict = (conflict[0], _named_by_cues(conflict[1]))
     given: dict[str, list[Named]] = {}
     for name, data_set in tests:
         if kind := kind_of(name):
@@ -98,6 +100,7 @@ def _joined(specs: tuple[str, ...]) -> Dataset:
 def forget() -> None:
     """Sets are opened once for all models of an audit, and anew for the next."""
     _opened.cache_clear()
+    _named_by_cues.cache_clear()
     _joined.cache_clear()
 
 
@@ -131,6 +134,16 @@ def is_conflict(data: Dataset) -> bool:
     if len(named) < 0.8 * len(found):
         return False
     return known is not None or len({s for s, _ in named} & {t for _, t in named}) >= 2
+
+
+@lru_cache(maxsize=4)
+def _named_by_cues(data: Dataset) -> Dataset:
+    """Stimuli in one flat folder, labelled by the shape that their names tell."""
+    found = [cues_in(data.name(i)) for i in range(len(data))]
+    classes = tuple(sorted({c for cues in found if cues for c in cues}))
+    labels = np.array([classes.index(cues[0]) if cues else 0 for cues in found], np.int64)
+    source: Source = Renamed(data, labels, classes)
+    return Dataset([source])
 
 
 def chosen(data: Dataset, known: NDArray[np.bool_], limit: int, seed: int) -> NDArray[np.int64]:
