@@ -93,3 +93,43 @@ def test_changed_dials_look_inside_nested_settings() -> None:
     a = {"method": "moco", "cues": {"alpha": 0, "hard": {"kind": "mochi", "n": 1}}}
     b = {"method": "byol", "cues": {"alpha": 0, "hard": {"kind": "mochi", "n": 2}}}
     assert changed_dials(a, b) == [("method", "moco", "byol"), ("hard.n", 1, 2)]
+
+
+def test_two_models_of_which_one_has_a_dial_more() -> None:
+    plain, averse = (
+        audit("plain", 120),
+        audit("averse", 240, cues={"negatives": ["patch"], "alpha": [2.0], "patch_size": "5:12"}),
+    )
+    assert said(plain, averse).startswith(
+        "With patch negatives, alpha 2 and patch size 5:12 (averse against plain), "
+    )
+    assert said(averse, plain).startswith(
+        "Without patch negatives, alpha 2 and patch size 5:12 (plain against averse)"
+    )
+
+
+def test_a_sweep_is_told_by_its_ends() -> None:
+    def arm(name: str, hits: int, alpha: float) -> dict[str, Any]:
+        cues = {"negatives": ["patch"], "alpha": [alpha]} if alpha else {}
+        document = audit(name, hits, cues=cues)
+        document["model"]["method"] = "moco"
+        return document
+
+    arms = [arm("a", 100, 0), arm("b", 160, 1), arm("c", 240, 2)]
+    sentence = said(*arms)
+    assert sentence.startswith(
+        "As α goes from 0 to 2, shape bias goes from 25.0\u00a0% to 60.0\u00a0% (+35.0 points"
+    )
+    assert "no clear" not in sentence
+    seeds = said(*arms, arm("d", 260, 2))
+    assert "from 25.0\u00a0% to 62.5\u00a0% (means over 1 and 2 models)" in seeds
+
+
+def test_without_shape_bias_only_accuracies_are_told() -> None:
+    scores = [
+        {"name": n, "value": v, "low": v, "high": v, "n": 9, "protocol": "p"}
+        for n, v in (("head/photos/accuracy", 0.5), ("sketch/accuracy", 0.2), ("confidence/photos", 0.99))
+    ]
+    sentence = said({"model": {"name": "m"}, "scores": scores})
+    assert "the classifier's accuracy on photos is the highest at 50.0" in sentence
+    assert "sketch accuracy the lowest at 20.0" in sentence

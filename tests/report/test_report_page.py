@@ -189,6 +189,11 @@ def test_numbers_are_said_as_people_say_them() -> None:
         "—",
     )
     assert [digits(v) for v in (0, 1234.5, 12.34, 0.00012, 3e9)] == ["0", "1,234", "12.3", "0.00012", "3e+09"]
+    assert [spoken(n) for n in ("texture/accuracy", "corruption/noise/accuracy", "head/a b/accuracy")] == [
+        "Texture accuracy",
+        "Corruption · noise",
+        "Own classifier · a b",
+    ]
     assert (spoken("knn/top1"), spoken("shape_bias/shape_bias"), spoken("x<y")) == (
         "k-NN top-1 accuracy",
         "Shape bias",

@@ -16,7 +16,21 @@ from cuewise.scores import Score
 _BIAS = ("shape_bias", "shape_bias/shape_bias", "shape_bias/value")
 MOSTLY = 0.6  # of the images in which one of the cues is named; below, the sentence says so
 MOST_NAME = 60  # characters of a model name inside the sentence
-PROBES = {"linear": "linear probe", "knn": "k-NN", "head": "its own classifier's"}
+# audits whose shares say how often a model is right
+TOLD = (
+    "head",
+    "linear",
+    "knn",
+    "cue",
+    "texture",
+    "silhouette",
+    "sketch",
+    "stylized",
+    "domains",
+    "color",
+    "fine",
+)
+PROBES = {"linear": "linear probe", "knn": "k-NN", "head": "the classifier's"}
 _ACCURACIES = ("head", "linear", "knn", "clean", "accuracy")
 
 
@@ -71,7 +85,8 @@ def _neither(audit: Audit, bias: Score) -> str:
 
 
 def _without_bias(audit: Audit) -> str:
-    shares = [s for s in audit.scores if is_share(s.name) and math.isfinite(s.value)]
+    found = [s for s in audit.scores if is_share(s.name) and math.isfinite(s.value)]
+    shares = [s for s in found if s.name.partition("/")[0] in TOLD] or found
     if not shares:
         return f"No score of {_short(audit)} tells which cues it relies on."
     best, worst = max(shares, key=lambda s: s.value), min(shares, key=lambda s: s.value)

@@ -24,6 +24,7 @@ _SPOKEN = {
     "map": "mAP",
     "mce": "mCE",
     "color": "colour",
+    "head": "own classifier",
     "ece": "calibration error",
     "std": "spread",
     "val": "validation",
@@ -114,7 +115,10 @@ def spoken(name: str) -> str:
         parts.append(" ".join(_SPOKEN.get(w, w) for w in words) if plain else part)
     if len(parts) == 2 and parts[1].startswith(parts[0]):
         parts = parts[1:]
-    between = " " if parts[-1].startswith("top-") or parts[0] == "validation" else " · "
+    if len(parts) > 2 and parts[-1] == "accuracy":
+        parts = parts[:-1]  # said by the audit's name
+    joined = parts[-1].startswith("top-") or parts[-1] == "accuracy" or parts[0] == "validation"
+    between = " " if joined else " · "
     out = between.join(p for p in parts if p) or "unnamed"
     return out[0].upper() + out[1:] if out[:4] != "k-NN" and out[:3] not in {"mAP", "mCE"} else out
 
