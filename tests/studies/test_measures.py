@@ -42,40 +42,41 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Trained:
     return Trained(Path(job.folder), TINY.sets)
 
 
+@pytest.fixture(scope="module")
+def found(trained: Trained) -> dict[str, dict[str, float]]:
+    """Every measure of the lab, taken once."""
+    return {m.name: m.take(trained, TINY) for m in applicable(EVERY, TINY)}
+
+
 @pytest.mark.parametrize("name", [m for m in EVERY if m not in ("ood", "corrupted")])
-def test_values(trained: Trained, name: str) -> None:
-    found = find_measure(name).take(trained, TINY)
-    assert found
+def test_values(found: dict[str, dict[str, float]], name: str) -> None:
+    assert found[name]
     low, high = (-1, 1) if name == "similarity" else (0, 2 if name == "contributions" else 1)
-    assert all(low <= v <= high for v in found.values()), found
+    assert all(low <= v <= high for v in found[name].values()), found[name]
 
 
-def test_decisions_on_conflict_images(trained: Trained) -> None:
-    found = find_measure("conflict").take(trained, TINY)
+def test_decisions_on_conflict_images(trained: Trained, found: dict[str, dict[str, float]]) -> None:
     data = open_data(list(TINY.sets["conflict"]))
     said = trained.probe().predict(trained.features("conflict").features)
     shape = sum(int(a == b) for a, b in zip(said, data.columns["shape"]))
     texture = sum(int(a == b) for a, b in zip(said, data.columns["texture"]))
-    assert found["shape_accuracy"] == pytest.approx(shape / len(data))
-    assert found["texture_accuracy"] == pytest.approx(texture / len(data))
-    assert found["shape_bias"] == pytest.approx(shape / max(1, shape + texture))
+    assert found["conflict"]["shape_accuracy"] == pytest.approx(shape / len(data))
+    assert found["conflict"]["texture_accuracy"] == pytest.approx(texture / len(data))
+    assert found["conflict"]["shape_bias"] == pytest.approx(shape / max(1, shape + texture))
 
 
-def test_coarse_is_never_below_fine(trained: Trained) -> None:
-    found = find_measure("fine").take(trained, TINY)
-    assert found["coarse"] >= found["fine"]
+def test_coarse_is_never_below_fine(found: dict[str, dict[str, float]]) -> None:
+    assert found["fine"]["coarse"] >= found["fine"]["fine"]
 
 
-def test_heads_cover_tasks_and_subsets(trained: Trained) -> None:
-    found = find_measure("heads").take(trained, TINY)
+def test_heads_cover_tasks_and_subsets(found: dict[str, dict[str, float]]) -> None:
     subsets = {"z0", "z0+color", "z0+rotation", "all"}
-    assert set(found) == {f"heads/{t}/{s}" for t in ("class", "colour", "rotation") for s in subsets}
+    assert set(found["heads"]) == {f"heads/{t}/{s}" for t in ("class", "colour", "rotation") for s in subsets}
 
 
-def test_shares_of_heads_sum_to_one(trained: Trained) -> None:
-    found = find_measure("contributions").take(trained, TINY)
+def test_shares_of_heads_sum_to_one(found: dict[str, dict[str, float]]) -> None:
     for task in ("several", "texture"):
-        shares = [v for k, v in found.items() if k.startswith(f"share/{task}/")]
+        shares = [v for k, v in found["contributions"].items() if k.startswith(f"share/{task}/")]
         assert len(shares) == 3
         assert sum(shares) == pytest.approx(1)
 
