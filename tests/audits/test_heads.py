@@ -127,6 +127,18 @@ def test_a_model_without_spaces_says_so(run: Path, tmp_path: Path) -> None:
         audit_models([f"{run}#color"], tmp_path, train=[TRAIN], test=[TEST], only=["heads"])
 
 
+@pytest.mark.parametrize("space", ["", "#rotation"])
+def test_similarities_of_a_run_with_spaces(run: Path, tmp_path: Path, space: str) -> None:
+    """The invariant head stands for the projector; a chosen space is taken as it is."""
+    _, document = audit_models([f"{run}{space}"], tmp_path, train=[TRAIN], test=[TEST], only=["similarity"])[
+        0
+    ]
+    found = {s["name"]: s for s in document["scores"]}
+    where = "space rotation" if space else "projector output"
+    assert where in found["similarity/positive"]["protocol"]
+    assert -1 <= found["similarity/positive"]["value"] <= 1
+
+
 def test_subsets_of_heads(run: Path) -> None:
     """The invariant head alone, with each other one, and all: each with a probe of its own."""
     train, test = open_data(TRAIN), open_data(TEST)

@@ -19,6 +19,7 @@ from cuewise.audits.audit import Finding, Subject, audit
 from cuewise.cues.texture import texture_cue
 from cuewise.data import BrokenImage
 from cuewise.encoders.embed import evaluating
+from cuewise.encoders.spaces import Spaces
 from cuewise.progress import Progress
 from cuewise.train.reload import is_run, load_method
 from cuewise.views import RECIPES, Crop, PatchNegative, Recipe, View, Views, apply, center
@@ -91,13 +92,16 @@ class Embedder:
 
 
 def _embedder(subject: Subject) -> Embedder:
-    """Encoder and projector of a run; the pooled features of any other model."""
+    """Encoder and projector of a run; the features of any other model, and those of a chosen space as they are."""
+    if isinstance(subject.encoder.backbone, Spaces):
+        return Embedder(subject.encoder, None, f"space {subject.encoder.card.cues['space']}")
     if subject.run is not None and is_run(subject.run):
         method = load_method(subject.run)
         projector = getattr(method, "projector", None)
         if projector is not None:
             device = next(subject.encoder.parameters()).device
-            head, key = projector.to(device).eval(), getattr(method, "key_network", None)
+            key = getattr(method, "key_embedder", None) or getattr(method, "key_network", None)
+            head = projector.to(device).eval()
             key = key.to(device).eval() if isinstance(key, nn.Module) else None
             return Embedder(lambda x: head(subject.encoder(x)), key, "projector output")
     return Embedder(subject.encoder, None, "pooled features")

@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from cuewise.methods import looc
 from cuewise.methods.method import Shown
 
-Settings = looc.Settings
-
 
 class AddOne(looc.LooC):
     """LooC's loss on other views: space i learns to ignore the one augmentation that key i has, and sees the rest as change."""

@@ -88,6 +88,12 @@ class LooC(Method):
         return self.heads.mlps[0]
 
     @property
+    def key_embedder(self) -> nn.Module:
+        """The same of the momentum network."""
+        encoder, heads = self.key_network
+        return nn.Sequential(encoder, heads.mlps[0])  # type: ignore[index,arg-type]
+
+    @property
     def chance_loss(self) -> float:
         choices = [self.settings.queue + len(self.key_columns(i)) for i in range(len(self.heads.names))]
         return sum(math.log(c) for c in choices) / len(choices)
