@@ -20,6 +20,8 @@ from PIL import Image
 from cuewise.config import merge
 from cuewise.errors import UserError
 from cuewise.studies.jobs import Job, departures, is_trained, job_of, run_job
+from cuewise.studies.plan import Plan
+from cuewise.studies.results import table_of
 from cuewise.studies.run import run_studies
 from cuewise.studies.study import Arm
 from cuewise.studies.timing import fitting_epochs
@@ -144,6 +146,8 @@ def test_an_arm_of_other_settings_is_trained_again(tmp_path: Path) -> None:
 KILLED = """
 import sys
 from pathlib import Path
+from cuewise.studies.plan import Plan
+from cuewise.studies.results import table_of
 from cuewise.studies.run import run_studies
 from tests.conftest import photograph
 from tests.studies.tiny import LONG, STUDY
@@ -267,3 +271,10 @@ def shell(place: Path, *words: str) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     command = [sys.executable, "-m", "cuewise", *words]
     return subprocess.run(command, cwd=place, env=environment, capture_output=True, text=True, timeout=600)
+
+
+def test_a_study_shows_only_what_it_asked_for() -> None:
+    """A run that two studies share carries the measures of both."""
+    plan = Plan(LAB, (0,), 1, [], {"tiny": {"plain": [0]}})
+    found = [{"clean": {"clean": 0.5}, "similarity": {"similarity/patch": 0.1}}]
+    assert table_of(STUDY, plan, found).quantities == ["clean"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from cuewise.studies.labs import Lab
 from cuewise.studies.statistics import agree
@@ -23,7 +24,7 @@ def arms(lab: Lab) -> list[Arm]:
     """α = 0 is the method without the negative; then the weight outside the exponential, then centred negatives."""
     inside = [Arm(name_of(a), lab.negative(a) if a else {}, x=a) for a in lab.alphas]
     outside = [Arm(name_of(a, "out"), lab.negative(a, alpha_mode="out"), x=a) for a in lab.out_alphas]
-    form = {lab.main: {"center": 1.0}}
+    form: dict[str, Any] = {lab.main: {"center": 1.0}}
     centred = [Arm(name_of(a, "centred"), lab.negative(a, **form), x=a) for a in lab.centred_alphas]
     return inside + outside + centred
 

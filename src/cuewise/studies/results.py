@@ -13,11 +13,13 @@ from cuewise.studies.study import Figure, Study
 from cuewise.studies.table import Table
 from cuewise.train.environment import environment
 
+Measured = dict[str, dict[str, float]]  # measure → quantity → value
+
 
 def document_of(
     chosen: Sequence[Study],
     plan: Plan,
-    measured: Sequence[dict[str, float]],
+    measured: Sequence[Measured],
     *,
     took: float,
     trained_now: int,
@@ -45,10 +47,14 @@ def document_of(
     return plain(found)
 
 
-def table_of(study: Study, plan: Plan, measured: Sequence[dict[str, float]]) -> Table:
-    """The quantities of a study's arms, seed by seed."""
+def table_of(study: Study, plan: Plan, measured: Sequence[Measured]) -> Table:
+    """The quantities of a study's arms, seed by seed; a run may have been measured for other studies as well."""
+
+    def own(j: int) -> dict[str, float]:
+        return {q: v for m in study.measures for q, v in measured[j].get(m, {}).items()}
+
     arms = plan.places.get(study.name, {})
-    return Table({a: {s: measured[j] for s, j in zip(plan.seeds, jobs)} for a, jobs in arms.items()})
+    return Table({a: {s: own(j) for s, j in zip(plan.seeds, jobs)} for a, jobs in arms.items()})
 
 
 def study_part(study: Study, table: Table, plan: Plan) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from cuewise.studies.labs import Lab, lab_of
 from cuewise.studies.measures import applicable
 from cuewise.studies.plan import Plan, make_plan
 from cuewise.studies.pool import run_all
-from cuewise.studies.results import document_of
+from cuewise.studies.results import Measured, document_of
 from cuewise.studies.study import Study, choose
 from cuewise.studies.timing import fitting_epochs
 from cuewise.studies.trained import opened
@@ -62,11 +62,11 @@ def run_studies(
     plan = make_plan(chosen, lab, arms, seeds, full)
     say_plan(plan, chosen, workers, threads)
     try:
-        measured, trained_now = work(plan, out, workers, threads)
+        found, trained_now = work(plan, out, workers, threads)
     except KeyboardInterrupt:
         raise Interrupted(f"stopped; the same command goes on (finished arms are in {arms})") from None
     took = time.monotonic() - began
-    document = document_of(chosen, plan, measured, took=took, trained_now=trained_now, budget=budget)
+    document = document_of(chosen, plan, found, took=took, trained_now=trained_now, budget=budget)
     return write_results(document, out)
 
 
@@ -144,7 +144,7 @@ def say_plan(plan: Plan, chosen: Sequence[Study], workers: int, threads: int) ->
     print(f"{text}, {workers} at a time with {threads} thread{'s' * (threads > 1)} each", file=sys.stderr)
 
 
-def work(plan: Plan, out: Path, workers: int, threads: int) -> tuple[list[dict[str, float]], int]:
+def work(plan: Plan, out: Path, workers: int, threads: int) -> tuple[list[Measured], int]:
     """The quantities of every job in the plan's order, and how many runs were not there yet."""
     open_jobs = [i for i, job in enumerate(plan.jobs) if not is_done(job, plan.lab)]
     total = sum(j.images for j in plan.jobs)
@@ -154,7 +154,7 @@ def work(plan: Plan, out: Path, workers: int, threads: int) -> tuple[list[dict[s
     with Progress(total, "images", "reproducing", start=total - rest) as bar:
         shown = Shown(bar, plan, open_jobs, begun)
         run_all(lines, workers, threads, out / "workers.log", shown.done, shown.tick)
-    return [quantities(job, plan.lab) for job in plan.jobs], len(open_jobs)
+    return [measured(job, plan.lab) for job in plan.jobs], len(open_jobs)
 
 
 class Shown:
@@ -185,9 +185,6 @@ def images_done(job: Job) -> int:
     return min(job.images, int(rows[-1]["step"]) * int(job.config["batch_size"])) if rows else 0
 
 
-def quantities(job: Job, lab: Lab) -> dict[str, float]:
-    """What has been measured of a finished job, all measures together."""
-    out: dict[str, float] = {}
-    for name in job.measures:
-        out |= json.loads(measured_file(Path(job.folder), name, lab).read_text())
-    return out
+def measured(job: Job, lab: Lab) -> Measured:
+    """What has been measured of a finished job, by measure."""
+    return {m: json.loads(measured_file(Path(job.folder), m, lab).read_text()) for m in job.measures}

@@ -50,6 +50,7 @@ def results_markdown(document: Mapping[str, Any]) -> str:
         + (f", --budget {document['budget_minutes']:g} minutes" if document["budget_minutes"] else "")
         + ".",
         "Means over seeds ± half the 95 % t interval; differences are paired by seed, in brackets their t interval.",
+        *(["Fewer than three seeds: the verdicts are a first look."] if len(seeds) < 3 else []),
         "",
     ]
     parts = ["\n".join(head)]
