@@ -91,7 +91,7 @@ def corruption(rounds: int, folder: Path) -> None:
     encoder = load_encoder(MODEL, size=SIDE)
     kernels(images[:2])
     forwards(encoder, FORWARD)
-    as_audited(encoder, data.select(np.arange(8)))
+    as_audited(encoder, data.select(np.arange(min(4, len(data)))))
     ratios = []
     for _ in range(rounds):
         whole, f, k = as_audited(encoder, data), forwards(encoder, len(CHANGES) * len(data)), kernels(images)

@@ -9,6 +9,7 @@ import pytest
 
 from cuewise import UserError, audit, compare
 from cuewise.audits.run import is_conflict
+from cuewise.cli import main
 from cuewise.data import open_data
 
 MODEL = "cuewise/resnet-tiny?width=8"
@@ -66,3 +67,17 @@ def test_refusals(audited: Path, tmp_path: Path, folder: Path) -> None:
     (tmp_path / "precious" / "x.txt").write_text("mine")
     with pytest.raises(UserError, match="holds no report"):
         audit(MODEL, out=str(tmp_path / "precious"), overwrite=True)
+
+
+def test_models_are_printed_side_by_side(
+    tmp_path: Path, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    models = [MODEL, "cuewise/resnet-tiny?width=16"]
+    data = ["--train", str(folder), "--test", str(folder), "--size", "32", "--only", "color", "--limit", "6"]
+    assert main(["audit", *models, "--out", str(tmp_path / "a"), *data]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].split() == ["score", "resnet-tiny?width=8", "resnet-tiny?width=16"]
+    assert [line.split()[0] for line in lines[1:4]] == [
+        f"color/{c}/accuracy" for c in ("clean", "grey", "hue")
+    ]
+    assert all(0 <= float(v) <= 1 for line in lines[1:4] for v in line.split()[1:])
