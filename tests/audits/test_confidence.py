@@ -12,6 +12,7 @@ import pytest
 import torch
 from torch import nn
 
+from cuewise import audit
 from cuewise.audits.answerer import Unasked
 from cuewise.audits.answers import Answers
 from cuewise.audits.audit import Subject
@@ -284,3 +285,16 @@ def test_saliency_keeps_overlays_and_a_row_an_image(subject: Subject) -> None:
     right = {r[0]: r[3] for r in rows}
     assert all(right[i["of"]] == (i["badge"] == "right") for i in items)
     assert all((subject.folder / i["image"]).is_file() for i in items)
+
+
+def test_superclasses_from_the_verb(tmp_path: Path) -> None:
+    classes = open_data(TEST).classes
+    file = tmp_path / "kinds.json"
+    file.write_text(json.dumps({"first": list(classes[:4]), "second": list(classes[4:8])}))
+    out = tmp_path / "out"
+    audit(
+        MODEL, out=str(out), train=[TRAIN], test=[TEST], only="coarse_fine", superclasses=str(file), size=32
+    )  # fmt: skip
+    document = json.loads((out / "audit.json").read_text())
+    assert [(s["name"], s["n"]) for s in document["scores"]] == [(f"coarse/{NAME}", 32), (f"fine/{NAME}", 32)]
+    assert f"--superclasses {file}" in document["command"]
