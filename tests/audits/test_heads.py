@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from cuewise import UserError, pretrain
+from cuewise import UserError, audit, pretrain
 from cuewise.audits.run import audit_models
 from cuewise.data import open_data
 from cuewise.probes import LinearProbe
@@ -118,6 +118,15 @@ def test_the_audit_tells_the_share_of_each_head(run: Path, tmp_path: Path, space
     assert series["y"] == pytest.approx(shares)
     assert sum(document["figures"]["heads/largest"]["series"][0]["y"]) == pytest.approx(1.0)
     json.dumps(document)
+
+
+def test_the_verb_takes_a_space(run: Path, tmp_path: Path) -> None:
+    out = tmp_path / "audit"
+    audit(str(run), space="z0+color", out=str(out), train=[TRAIN], test=[TEST], only="heads")
+    document = json.loads((out / "audit.json").read_text())
+    assert document["model"]["cues"]["space"] == "z0+color"
+    assert document["figures"]["heads"]["series"][0]["x"] == ["z0", "color"]
+    assert "Which embedding space" in (out / "report.html").read_text()
 
 
 def test_a_model_without_spaces_says_so(run: Path, tmp_path: Path) -> None:
