@@ -22,10 +22,12 @@ from cuewise.audits.engine import Engine, Viewer, Work
 from cuewise.audits.head import Head
 from cuewise.audits.keys import data_key
 from cuewise.audits.saved import FOLDER, Saved
+from cuewise.cues.color import grey
 from cuewise.cues.corruptions import corrupt, corruption_rng
+from cuewise.cues.frequency import lowpass
 from cuewise.data import Dataset, open_data
 from cuewise.encoders import load_encoder
-from cuewise.encoders.embed import embed_dataset, evaluation_view
+from cuewise.encoders.embed import CenterView, embed_dataset, evaluation_view
 from cuewise.errors import Interrupted, UserError
 from tests.audits.small_models import ENCODER, photos
 
@@ -42,6 +44,10 @@ def viewer(size: int = 32) -> Viewer:
     encoder = load_encoder(ENCODER, size=size)
     head = Head(_First(), {"a": [0], "b": [1]}, "test")
     return Viewer(encoder, Answerer(head, ("a", "b")), f"viewer {size}")
+
+
+def _half(image: Any) -> Any:
+    return lowpass(image, keep=0.5)
 
 
 class _First:
@@ -72,6 +78,14 @@ def test_a_pass_gives_the_features_of_embed_whatever_the_workers(tmp_path: Path)
     assert results[0].features == pytest.approx(
         embed_dataset(one.encoder, data, label=None).features, abs=1e-5
     )
+    for c, operator in (
+        (CHANGES[1], grey),
+        (CHANGES[3], _half),
+    ):  # the long way: one copy of the set after the other
+        view = CenterView(32, operator)
+        features = embed_dataset(one.encoder, data, transform=view, label=None).features
+        assert one.answerer is not None
+        assert results[0].said[c].tolist() == one.answerer.say(features).tolist()
     for found in results:
         assert found.index.tolist() == list(range(21))
         assert all(np.array_equal(found.said[c], results[0].said[c]) for c in CHANGES[1:])
