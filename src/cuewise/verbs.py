@@ -123,7 +123,8 @@ def pretrain(
     layers += [dotted(set) if isinstance(set, list) else set or {}]
     layers += [{k: v for k, v in options.items() if v is not None}]
     result = run_pretrain(layers, Path(out), resume=resume, overwrite=overwrite)
-    if all(os.environ.get(name, "0") == "0" for name in ("RANK", "LOCAL_RANK", "NODE_RANK")):  # one process writes
+    ranks = (os.environ.get(name, "0") for name in ("RANK", "LOCAL_RANK", "NODE_RANK"))
+    if all(rank == "0" for rank in ranks):  # one process writes
         card_of_run(Path(out))
     return result
 

@@ -18,7 +18,9 @@ def package():
     path = Path(__file__).parents[2] / "benchmarks" / "corruptions.py"
     spec = importlib.util.spec_from_file_location("benchmark_corruptions", path)
     module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(path.parent)  # benchmarks import each other by name
+        spec.loader.exec_module(module)
     return module.peer()
 
 

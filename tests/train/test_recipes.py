@@ -40,5 +40,5 @@ def test_recipes_of_the_negatives_study_tell_what_to_expect(name: str) -> None:
 
 
 def test_unknown_recipe(folder: Path, tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="neither a file nor a recipe; recipes: .*looc-color-imagenet100"):
+    with pytest.raises(UserError, match=r"neither a file nor a recipe; recipes: .*looc-color-imagenet100"):
         pretrain(str(folder), out=str(tmp_path / "run"), config="moco-imagenet99")

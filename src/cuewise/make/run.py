@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import cuewise
+from cuewise.cluster import load_ray
 from cuewise.data import Dataset, open_data
 from cuewise.errors import UserError
-from cuewise.make import estimate, ray_engine
+from cuewise.make import estimate
 from cuewise.make.encode import Format
 from cuewise.make.engine import Job
 from cuewise.make.grid import read_grid
@@ -59,7 +60,7 @@ def make_set(
     if address is not None and engine != "ray":
         raise UserError("--address is for --engine ray")
     if engine == "ray":
-        ray_engine.load_ray()
+        load_ray()
     folder, count = Path(dst), worker_count(workers)
     if limit is not None and limit < 1:
         raise UserError(f"limit {limit}: give 1 or more")

@@ -29,7 +29,7 @@ class Options:
 
     part: str = "train"  # train | test: independent random streams
     classes: int = len(SHAPES)  # the first so many outlines and textures
-    palette: str = ""  # one: the same colours in every image, so that only shape and texture tell images apart
+    palette: str = ""  # one: the same colours and background in every image
     turn: int = 20  # largest rotation of an object, degrees
     rho: float = 0.9  # how often an object wears its own class's texture
     textures: str = ""  # disjoint: train | test half of the textures; as `part` when empty
@@ -203,7 +203,9 @@ SPLITS: dict[str, Split] = {
         "shape with its own texture, with probability rho", TEXTURED, ("texture",), _PAIRED, _aligned
     ),
     "conflict": Split("shape with another class's texture", TEXTURED, (), _PAIRED, _conflict),
-    "texture_only": Split("a texture that fills the frame", FULL_FRAME, (), ("part", "classes", "palette"), _texture_only),
+    "texture_only": Split(
+        "a texture that fills the frame", FULL_FRAME, (), ("part", "classes", "palette"), _texture_only
+    ),
     "silhouette": Split("black shape on white", SILHOUETTE, (), _COMMON, _bare),
     "sketch": Split("outline strokes only", SKETCH, (), _COMMON, _bare),
     "fine": Split(
