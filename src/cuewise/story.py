@@ -16,7 +16,7 @@ from cuewise.train.reload import progress_of
 
 # All images share one palette and the views are grey, so that only shape and texture tell images apart. Patches are
 # large, because the textures of the embedded images are: a patch must hold a piece of texture for the negative to
-# keep it. Negatives are centred, else the encoder learns to know their seams and keeps its texture.
+# keep it.
 SETS = "shapes:aligned?rho=1&n={n}&part=train&size=32&palette=one"
 COMMON: dict[str, Any] = {
     "data": [SETS.format(n=6400)],
@@ -27,12 +27,12 @@ COMMON: dict[str, Any] = {
     "batch_size": 128,
     "views": {"scale": [0.2, 1.0], "gray_p": 1.0},
     "optim": {"lr": 0.004, "warmup_epochs": 1},
-    "simclr": {"temperature": 0.2, "statistics": "shared", "center": 1.0},
+    "simclr": {"temperature": 0.2, "statistics": "shared"},
 }
 # The one difference.
 ARMS: dict[str, dict[str, Any]] = {
     "plain": {},
-    "texture-averse": {"negatives": ["patch"], "alpha": [2.0], "patch_size": "5:12"},
+    "texture-averse": {"negatives": ["patch"], "alpha": [3.0], "patch_size": "5:12"},
 }
 AUDITS = ["accuracy", "shape_bias", "texture", "silhouette", "sketch", "similarity", "retrieval", "saliency"]
 

@@ -18,7 +18,7 @@ def arms(lab: Lab) -> list[Arm]:
     turned = {"views": {"rotation_p": 0.5}}
     same = merge(turned, {"views": {"same": ["rotation"]}})
     own = [("moco", {}), ("moco", turned), ("moco", same), ("looc", {"leave_out": ["rotation"]})]
-    return [Arm(name, merge(lab.colour, s), method=m) for name, (m, s) in zip(ARMS, own)]
+    return [Arm(name, s, method=m) for name, (m, s) in zip(ARMS, own)]
 
 
 def thrown_away(t: Table, lab: Lab) -> Verdict:
