@@ -29,24 +29,24 @@ def thrown_away(t: Table, lab: Lab) -> Verdict:
 
 
 def kept(t: Table, lab: Lab) -> Verdict:
-    """At least far above MoCo + rotation: LooC makes good more than half of what that loses."""
+    """At least far above MoCo + rotation: LooC makes good more than half of what that loses, if it loses anything."""
     if not t.has([ARMS[0], ARMS[1], "LooC"], "rotation"):
         return NOT_MEASURED
     d, loss = (t.difference("LooC", n, "rotation") for n in ("MoCo + rotation", "MoCo"))
     lost = t.difference("MoCo", "MoCo + rotation", "rotation")
-    held = agree(d) and bool(d.mean() > lost.mean() / 2)
+    held = agree(lost) and agree(d) and bool(d.mean() > lost.mean() / 2)
     return Verdict(held, f"rotation: LooC − (MoCo + rotation) {signed(d)}, LooC − MoCo {signed(loss)}")
 
 
 def same_is_no_cure(t: Table, lab: Lab) -> Verdict:
-    """Nearer to MoCo + rotation than to MoCo."""
+    """Nearer to MoCo + rotation than to MoCo, where these differ."""
     if not t.has(ARMS[:3], "rotation"):
         return NOT_MEASURED
     base, turned, same = (t.mean(n, "rotation") for n in ARMS[:3])
     d = t.difference(ARMS[2], ARMS[1], "rotation")
-    return Verdict(
-        abs(same - turned) < abs(same - base), f"rotation: same − independent {signed(d)}, MoCo {base:.3f}"
-    )
+    lost = agree(t.difference(ARMS[0], ARMS[1], "rotation"))
+    held = lost and abs(same - turned) < abs(same - base)
+    return Verdict(held, f"rotation: same − independent {signed(d)}, MoCo {base:.3f}")
 
 
 def groups(lab: Lab) -> dict[str, Sequence[str]]:
