@@ -46,9 +46,7 @@ def run_demo(out: Path, *, overwrite: bool = False) -> dict[str, Any]:
             run_pretrain([merge(COMMON, dial)], folder, resume=folder.exists() and not fresh, overwrite=fresh)
     print("auditing both", file=sys.stderr)
     models = [str(out / name) for name in ARMS]
-    found = audit_models(
-        models, out / "audit", train=[], test=[], only=AUDITS, names=list(ARMS)
-    )
+    found = audit_models(models, out / "audit", train=[], test=[], only=AUDITS, names=list(ARMS))
     result = report_audits(found, out, title="What changes when an encoder is taught to ignore texture")
     result["took"] = clock(time.monotonic() - began)
     return result
