@@ -192,7 +192,7 @@ def test_centred_negatives_hide_what_all_negatives_share(make, batch, name):  # 
     assert m(views, labels).loss != plain(views, labels).loss
 
 
-@pytest.mark.parametrize("name", ["moco", "simclr"])
+@pytest.mark.parametrize("name", ["moco", "simclr", "looc", "infomin"])
 def test_a_share_is_from_0_to_1(make, name):  # type: ignore[no-untyped-def]
     from cuewise import UserError
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -38,13 +39,14 @@ class Contrast:
         return {"tau": self.tau, "alpha": self.negatives.weights, "mode": self.negatives.mode}
 
 
-class Hard:
+class Hard(ABC):
     """Base of the four: a name and a loss."""
 
     name: ClassVar[str]
 
+    @abstractmethod
     def loss(self, c: Contrast) -> Tensor:
-        raise NotImplementedError
+        """The loss of these queries, a mean over them."""
 
 
 @dataclass(frozen=True)

@@ -16,9 +16,8 @@ from cuewise.encoders.momentum import follow, follow_statistics, forward_in_grou
 from cuewise.encoders.spaces import Heads, check_split
 from cuewise.errors import UserError
 from cuewise.methods import moco
-from cuewise.methods.method import Method, Shown, Step, negative_role
+from cuewise.methods.method import Method, Shown, Step, centred, check_share, negative_role
 from cuewise.objectives.looc import space_losses
-from cuewise.objectives.nce import own_part
 
 
 @dataclass(frozen=True)
@@ -53,6 +52,7 @@ class LooC(Method):
         self.settings = s
         if s.statistics not in ("separate", "shared", "ema"):
             raise UserError(f"{self.name}.statistics {s.statistics!r}: separate, shared or ema")
+        check_share(self.name, s.center)
         if s.plus_plus:
             check_split(self.encoder)
         assert s.queue is not None
@@ -120,7 +120,7 @@ class LooC(Method):
                 self.queue,
                 tau=self.settings.temperature,
                 equal=self.equal_by_chance(views),
-                ns=None if ns is None else own_part(ns, self.comm.gather(ns), self.settings.center),
+                ns=None if ns is None else centred(ns, self.settings.center, self.comm),
                 alpha=self.negatives.weights,
                 mode=self.negatives.mode,
             )

@@ -15,6 +15,7 @@ from torch import Tensor, nn
 
 from cuewise.encoders import Encoder
 from cuewise.errors import UserError
+from cuewise.objectives.nce import own_part
 
 if TYPE_CHECKING:
     from cuewise.methods.hard import Hard
@@ -165,6 +166,17 @@ class Method(nn.Module, ABC):
 
     def set_extra_state(self, state: Tensor) -> None:
         self.generator.set_state(state.cpu())
+
+
+def check_share(method: str, share: float) -> None:
+    """METHOD.center, the share of the mean negative that is taken off each."""
+    if not 0 <= share <= 1:
+        raise UserError(f"{method}.center {share}: a share from 0 to 1")
+
+
+def centred(ns: Tensor, share: float, comm: Comm) -> Tensor:
+    """Negatives B×M×C less `share` of the mean negative of the whole batch; as they are where that is 0."""
+    return own_part(ns, comm.gather(ns), share) if share else ns
 
 
 def negative_role(kind: str, source: str) -> str:

@@ -14,8 +14,8 @@ from cuewise.encoders.heads import mlp, unit
 from cuewise.encoders.momentum import follow, follow_statistics, forward_in_groups, momentum_copy
 from cuewise.errors import UserError
 from cuewise.methods.hard import Contrast, everyones_rows
-from cuewise.methods.method import Method, MethodSettings, Step, negative_role
-from cuewise.objectives.nce import extended_nce, own_part
+from cuewise.methods.method import Method, MethodSettings, Step, centred, check_share, negative_role
+from cuewise.objectives.nce import extended_nce
 
 
 @dataclass(frozen=True)
@@ -60,8 +60,7 @@ class MoCo(Method):
         self.settings = s
         if s.statistics not in ("separate", "shared", "ema"):
             raise UserError(f"moco.statistics {s.statistics!r}: separate, shared or ema")
-        if not 0 <= s.center <= 1:
-            raise UserError(f"moco.center {s.center}: a share from 0 to 1")
+        check_share(self.name, s.center)
         assert s.queue is not None
         d = self.encoder.dim
         self.projector = mlp([d, d, s.dim])
@@ -127,7 +126,7 @@ class MoCo(Method):
         return k, torch.cat([n.unflatten(0, (b, -1)) for n in ns], dim=1) if ns else None
 
     def own(self, ns: Tensor) -> Tensor:
-        return own_part(ns, self.comm.gather(ns), self.settings.center) if self.settings.center else ns
+        return centred(ns, self.settings.center, self.comm)
 
     def key_forward(self, images: Tensor, batch: int) -> Tensor:
         groups = max(1, min(self.settings.groups, batch // 32)) if self.settings.statistics != "ema" else 1

@@ -9,10 +9,8 @@ import torch
 from torch import Tensor
 
 from cuewise.encoders.heads import mlp, unit
-from cuewise.errors import UserError
 from cuewise.methods.hard import Contrast, everyones_rows
-from cuewise.methods.method import Method, MethodSettings, Step, negative_role
-from cuewise.objectives.nce import own_part
+from cuewise.methods.method import Method, MethodSettings, Step, centred, check_share, negative_role
 from cuewise.objectives.nt_xent import in_batch, nt_xent
 
 
@@ -44,8 +42,7 @@ class SimCLR(Method):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         s: Settings = self.settings
-        if not 0 <= s.center <= 1:
-            raise UserError(f"simclr.center {s.center}: a share from 0 to 1")
+        check_share(self.name, s.center)
         self.projector = mlp([self.encoder.dim, s.hidden, s.dim], norm=True)
 
     def begin_step(self, progress: float) -> None:
@@ -65,7 +62,7 @@ class SimCLR(Method):
         return Step(loss, z[0].detach(), z[1].detach(), None if ns is None else ns[0].detach())
 
     def own(self, ns: Tensor) -> Tensor:
-        return own_part(ns, self.comm.gather(ns), self.settings.center) if self.settings.center else ns
+        return centred(ns, self.settings.center, self.comm)
 
     def contrast(
         self, z: tuple[Tensor, Tensor], everyone: tuple[Tensor, Tensor], ns: tuple[Tensor, Tensor] | None
