@@ -56,7 +56,7 @@ def pretrain(
 ) -> dict[str, Any]:
     """Train an encoder from unlabelled images.
 
-    data: folders, archives, shards or data sets of images; several are joined
+    data: folders, archives, shards or data sets of images, joined; DATA?classes=imagenet100 (or a file) takes some classes
     out: the run folder to write
     method: how to learn (see `cuewise list methods`) [moco]
     model: backbone: torchvision/NAME, timm/NAME, cuewise/resnet-tiny, package.module:factory [torchvision/resnet50]
@@ -143,7 +143,7 @@ def embed(
     """Write embeddings of images.
 
     model: a run folder, encoder.safetensors, torchvision/NAME, timm/NAME (add :FILE for weights), package.module:factory
-    data: folders, archives, shards or data sets of images; several are joined
+    data: folders, archives, shards or data sets of images, joined; DATA?classes=imagenet100 (or a file) takes some classes
     out: FILE.npz or FILE.parquet with features, paths, and labels when folders name them
     batch_size: images a forward pass
     space: of a looc run: v, z0, a left-out augmentation, all, or several joined by + [the encoder's features]
@@ -194,7 +194,7 @@ def probe(
 
     kind: linear, knn, fewshot, rotation, finetune or multilabel (see `cuewise list probes`)
     model: a run folder, encoder.safetensors, torchvision/NAME, timm/NAME (add :FILE for weights), package.module:factory
-    train: labelled images the probe is fitted on
+    train: labelled images the probe is fitted on; DATA?classes=imagenet100 (or a file) takes some classes
     test: labelled images it is scored on, each set by itself [a fifth of --train, held out]
     preset: a paper's settings: linear ns, moco, looc, frozen_conv; finetune transfer, clean; multilabel oac, voc
     k: neighbours of knn [20]
@@ -264,7 +264,7 @@ def audit(
 
     model: run folders, encoder.safetensors, torchvision/NAME, timm/NAME (add :FILE for weights), package.module:factory
     out: folder for audit.json, report.html and pictures
-    train: labelled images that probes are fitted on [shapes]
+    train: labelled images that probes are fitted on; DATA?classes=imagenet100 (or a file) takes some classes [shapes]
     test: images to score [the embedded cue sets]
     only: audits to run, separated by commas (see `cuewise list audits`)
     limit: images of which changed copies are made; 0 takes all
@@ -372,7 +372,7 @@ def make(
     limit: only the first images
     dry_run: only measure a sample, and say how long and how large it would be
     both: write the originals beside the results
-    subset: a file that lists the classes to take, one a line
+    subset: the classes to take: imagenet100, or a file that lists them, one a line (as SRC?classes=…)
     grid: a YAML list of settings, a set in a subfolder each
     engine: local, or ray for a cluster
     address: of the Ray cluster
@@ -429,6 +429,7 @@ def reproduce(
     seeds: int = 3,
     epochs: int | None = None,
     jobs: str = "auto",
+    arms: list[str] | None = None,
     overwrite: bool = False,
 ) -> dict[str, Any]:
     """Put the papers' claims to the test at lab scale: train, measure over seeds, say what held.
@@ -442,6 +443,7 @@ def reproduce(
     seeds: runs of every arm, each with its own seed; the same seeds in all arms
     epochs: of every run [the lab's own]
     jobs: runs side by side: auto (one a core) or a number
+    arms: names of arms to run, with * for any text; claims that need others are then not measured [all]
     overwrite: start again, the trained arms in --out included
     """
     from cuewise.studies.run import run_studies
@@ -456,6 +458,7 @@ def reproduce(
         seeds=seeds,
         epochs=epochs,
         jobs=jobs,
+        arms=arms or [],
         overwrite=overwrite,
     )
 

@@ -100,6 +100,18 @@ def test_another_study_finds_the_arms(done: Path) -> None:
     run_studies([STUDY], done, lab=LAB)
 
 
+def test_some_arms_only(done: Path) -> None:
+    run_studies([STUDY], done, lab=LAB, arms=["pa*"])
+    found = json.loads((done / "results.json").read_text())
+    study = found["studies"]["tiny"]
+    assert [a["name"] for a in study["arms"]] == ["patch"]
+    assert found["trained_now"] == 0
+    assert {c["verdict"] for c in study["claims"]} == {"not measured"}
+    with pytest.raises(UserError, match=r"--arms nothing: no arm has such a name; there are: plain, patch"):
+        run_studies([STUDY], done, lab=LAB, arms=["nothing"])
+    run_studies([STUDY], done, lab=LAB)
+
+
 def test_a_changed_protocol_measures_again_without_training(done: Path) -> None:
     lab = replace(LAB, sets={**LAB.sets, "clean": ["shapes:aligned?rho=1&n=48&part=test&size=32"]})
     files = len(list((done / "arms").rglob("measured/clean-*.json")))

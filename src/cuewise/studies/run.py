@@ -21,7 +21,7 @@ from cuewise.studies.measures import applicable
 from cuewise.studies.plan import Plan, make_plan
 from cuewise.studies.pool import run_all
 from cuewise.studies.results import Measured, document_of
-from cuewise.studies.study import Study, choose
+from cuewise.studies.study import Study, choose, only_arms
 from cuewise.studies.timing import fitting_epochs
 from cuewise.studies.trained import opened
 from cuewise.studies.writing import write_results
@@ -45,6 +45,7 @@ def run_studies(
     seeds: int = 3,
     epochs: int | None = None,
     jobs: str = "auto",
+    arms: Sequence[str] = (),
     overwrite: bool = False,
     lab: Lab | None = None,
 ) -> dict[str, Any]:
@@ -52,19 +53,20 @@ def run_studies(
     began = time.monotonic()
     if seeds < 1:
         raise UserError(f"--seeds {seeds}: must be 1 or more (3 for intervals)")
-    chosen, lab = choose(names), lab or lab_of(data, val, ood)
+    lab = lab or lab_of(data, val, ood)
+    chosen = only_arms(choose(names), lab, arms)
     claim(out, overwrite)
     workers, threads = job_count(jobs)
-    arms = out / "arms"
+    place = out / "arms"
     full = epochs or int(lab.base["epochs"])
     if budget is not None and epochs is None:
         full = budgeted(chosen, lab, out, seeds, full, budget, workers, threads)
-    plan = make_plan(chosen, lab, arms, seeds, full)
+    plan = make_plan(chosen, lab, place, seeds, full)
     say_plan(plan, chosen, workers, threads)
     try:
         found, trained_now = work(plan, out, workers, threads)
     except KeyboardInterrupt:
-        raise Interrupted(f"stopped; the same command goes on (finished arms are in {arms})") from None
+        raise Interrupted(f"stopped; the same command goes on (finished arms are in {place})") from None
     took = time.monotonic() - began
     document = document_of(chosen, plan, found, took=took, trained_now=trained_now, budget=budget)
     return write_results(document, out)
@@ -107,7 +109,7 @@ def budgeted(
     note = out / "budget.json"
     asked = {
         "budget": budget,
-        "studies": [s.name for s in chosen],
+        "studies": {s.name: [a.name for a in s.arms(lab)] for s in chosen},
         "seeds": seeds,
         "epochs": epochs,
         "lab": lab.name,

@@ -5,7 +5,9 @@ from __future__ import annotations
 import importlib
 import pkgutil
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
+from functools import partial
 from typing import Any
 
 from cuewise.errors import UserError
@@ -91,3 +93,20 @@ def choose(names: Sequence[str | Study]) -> list[Study]:
         if isinstance(name, str) and name not in found:
             raise UserError(f"no study {name!r}; there are: {', '.join(found)}")
     return [found[n] if isinstance(n, str) else n for n in dict.fromkeys(names)] or list(found.values())
+
+
+def only_arms(chosen: Sequence[Study], lab: Lab, patterns: Sequence[str]) -> list[Study]:
+    """The studies with the arms whose names fit a pattern; what needs another arm is then not measured."""
+    if not patterns:
+        return list(chosen)
+    for pattern in patterns:
+        names = [a.name for s in chosen for a in s.arms(lab)]
+        if not any(fnmatchcase(n, pattern) for n in names):
+            raise UserError(
+                f"--arms {pattern}: no arm has such a name; there are: {', '.join(dict.fromkeys(names))}"
+            )
+
+    def kept(study: Study, lab: Lab) -> list[Arm]:
+        return [a for a in study.arms(lab) if any(fnmatchcase(a.name, p) for p in patterns)]
+
+    return [replace(s, arms=partial(kept, s)) for s in chosen if kept(s, lab)]
