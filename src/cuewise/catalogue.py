@@ -71,7 +71,7 @@ def _probes() -> dict[str, str]:
 def _recipes() -> dict[str, str]:
     from cuewise.recipes import recipes
 
-    return {name: r.summary for name, r in recipes().items()}
+    return {name: f"{r.summary}; DATA: '{r.images}'" for name, r in recipes().items()}
 
 
 def _studies() -> dict[str, str]:

@@ -9,6 +9,7 @@ import pytest
 import yaml
 
 from cuewise import UserError, pretrain
+from cuewise.catalogue import catalogue
 from cuewise.recipes import recipes
 
 
@@ -37,6 +38,15 @@ def test_recipes_of_the_negatives_study_tell_what_to_expect(name: str) -> None:
     for hard in ("mochi", "ifm", "debiased", "hard"):
         asked = bool(re.search(rf"-{hard}(\d|-)", name))
         assert asked == (recipe.settings.get("hard", {}).get("name") == hard)
+
+
+def test_recipes_tell_their_images() -> None:
+    wanted = {"imagenet100": "imagenet/train?classes=imagenet100", "imagenet": "imagenet/train"}
+    wanted["stl10"] = "torchvision:STL10:ROOT?split=train+unlabeled"
+    for name, recipe in recipes().items():
+        kind = next(word for word in name.split("-") if word in wanted)
+        assert recipe.images == wanted[kind]
+        assert f"DATA: '{recipe.images}'" in catalogue("recipes")[name]
 
 
 def test_unknown_recipe(folder: Path, tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from cuewise.audits.decisions import cues_in
 from cuewise.audits.keys import data_key
 from cuewise.audits.stimuli import conflicts_of
 from cuewise.data import Dataset, Image, Source, open_data
+from cuewise.data.subset import split_classes
 
 # what the name of a set says about the cue that is left in it
 KINDS = {
@@ -119,6 +120,7 @@ def short_names(specs: Sequence[str]) -> list[str]:
 
 
 def _short(spec: str, depth: int) -> str:
+    spec = split_classes(spec)[0]
     head = spec.partition("?")[0] if spec.startswith("shapes") and depth == 1 else spec
     parts = [p for p in head.rstrip("/").split("/") if p]
     while len(parts) > depth and parts[-depth] in PARTS:

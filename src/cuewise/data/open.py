@@ -13,11 +13,12 @@ from cuewise.data.dataset import Dataset
 from cuewise.data.folder import Folder
 from cuewise.data.headers import kind
 from cuewise.data.source import Source
+from cuewise.data.subset import Subset, split_classes
 from cuewise.errors import UserError
 
 KINDS = (
     "a folder of images, a .zip (or a folder inside one: set.zip/photo), .tar shards (shards-{000..099}.tar), "
-    "a parquet file, hf:NAME, torchvision:CIFAR10:ROOT, or shapes"
+    "a parquet file, hf:NAME, torchvision:CIFAR10:ROOT, or shapes; with ?classes=FILE some of its classes"
 )
 
 
@@ -34,6 +35,9 @@ def open_data(data: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -
 
 def open_sources(spec: str) -> list[Source]:
     """The sources that one piece of DATA names."""
+    spec, classes = split_classes(spec)
+    if classes is not None:
+        return [Subset(Dataset(open_sources(spec)), classes, spec)]
     if re.match(r"shapes($|[:?])", spec):
         source: Source = importlib.import_module("cuewise.data.embedded").Embedded(spec)
         return [source]

@@ -25,6 +25,7 @@ from torch import Tensor, nn
 from cuewise.compiled import cache_root
 from cuewise.data import Dataset
 from cuewise.data.folder import Folder
+from cuewise.data.subset import Subset
 from cuewise.encoders.embed import Embedded, Pixels, embed_dataset
 from cuewise.encoders.encoder import Encoder
 from cuewise.encoders.load import LIBRARIES
@@ -129,6 +130,9 @@ def content_stamp(data: Dataset) -> str | None:
 
 def _facts(source: Any, wanted: NDArray[np.int64]) -> bytes | None:
     """What tells one state of a source from another beyond its list; None where nothing does."""
+    if isinstance(source, Subset):
+        stamp = content_stamp(source.whole.select(source.rows[wanted]))
+        return None if stamp is None else stamp.encode()
     if isinstance(source, Folder):
         return b"".join(_file_facts(os.path.join(source.root, source.index.raw(i))) for i in wanted.tolist())
     index = getattr(source, "index", None)

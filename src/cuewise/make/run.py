@@ -10,6 +10,7 @@ from typing import Any
 import cuewise
 from cuewise.cluster import load_ray
 from cuewise.data import Dataset, open_data
+from cuewise.data.subset import Subset
 from cuewise.errors import UserError
 from cuewise.make import estimate
 from cuewise.make.encode import Format
@@ -24,7 +25,6 @@ from cuewise.make.session import Session, warm_up
 from cuewise.make.settings import resolve
 from cuewise.make.state import STATE, check_places, plain
 from cuewise.make.store import Store
-from cuewise.make.subset import choose
 
 Place = str | os.PathLike[str]
 Given = Mapping[str, Any] | Sequence[str] | None
@@ -53,7 +53,7 @@ def make_set(
     """Make an image set of `kind` from SRC in the folder DST, going on where an earlier run stopped.
 
     set: settings of the maker. shards: images a tar, instead of a tree of files. limit: only the first images. both:
-    originals, too. subset: a file that lists classes. grid: a YAML list of settings, one subfolder each.
+    originals, too. subset: a file that lists classes, or a shipped list. grid: a YAML list of settings, one subfolder each.
     """
     if engine not in ("local", "ray"):
         raise UserError(f"engine {engine!r}: there are local and ray")
@@ -104,7 +104,7 @@ def open_source(
     if src is None and chosen.default_source is not None:
         src = chosen.default_source(settings, seed)
     dataset = open_data(os.fspath(src or ""))
-    return dataset if subset is None else choose(dataset, subset)
+    return dataset if subset is None else Dataset([Subset(dataset, subset, os.fspath(src or ""))])
 
 
 def worker_count(workers: str | int) -> int:

@@ -15,10 +15,11 @@ from cuewise.errors import UserError
 
 @dataclass(frozen=True)
 class Recipe:
-    """A named set of overrides; `summary` tells data, cost and the published number."""
+    """A named set of overrides; `summary` tells data, cost and the published number, `images` the DATA to give."""
 
     name: str
     summary: str
+    images: str
     settings: dict[str, Any]
 
 
@@ -29,7 +30,7 @@ def recipes() -> dict[str, Recipe]:
         if file.name.endswith(".yaml"):
             content = yaml.safe_load(file.read_text(encoding="utf-8"))
             name = file.name.removesuffix(".yaml")
-            found[name] = Recipe(name, content.pop("summary"), content)
+            found[name] = Recipe(name, content.pop("summary"), content.pop("images"), content)
     return dict(sorted(found.items()))
 
 
