@@ -441,7 +441,7 @@ def reproduce(
     ood: domains of labelled photographs: a probe is fitted on the first and tested on the others
     budget: minutes for all of it together; fewer epochs where needed [as many as the lab is made for]
     seeds: runs of every arm, each with its own seed; the same seeds in all arms
-    epochs: of every run [the lab's own]
+    epochs: of every run [the lab's own; three times as many in looc-rotation]
     jobs: runs side by side: auto (one a core) or a number
     arms: names of arms to run, with * for any text; claims that need others are then not measured [all]
     overwrite: start again, the trained arms in --out included

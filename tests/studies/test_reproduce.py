@@ -224,19 +224,20 @@ def test_a_strange_folder_is_left_alone(tmp_path: Path) -> None:
 
 
 def test_epochs_that_fit_a_budget() -> None:
-    # two runs of 1000 images an epoch at 1 ms an image, on one process: 2 s an epoch
-    assert fitting_epochs(20, 1, 1000, 100, [0.001, 0.001], 0.0) == 10
-    assert fitting_epochs(20, 2, 1000, 100, [0.001, 0.001], 0.0) == 20
-    assert fitting_epochs(20, 1, 1000, 100, [0.001, 0.001], 5.0) == 5
-    assert fitting_epochs(20, 1, 1000, 8, [0.001, 0.001], 0.0) == 8  # never more than the lab is made for
-    assert fitting_epochs(0.1, 1, 1000, 8, [0.001, 0.001], 0.0) == 1
+    # two runs that need a second for an epoch
+    assert fitting_epochs(20, 1, 100, [1.0, 1.0], 0.0) == 10
+    assert fitting_epochs(20, 2, 100, [1.0, 1.0], 0.0) == 20
+    assert fitting_epochs(20, 1, 100, [1.0, 1.0], 5.0) == 5
+    assert fitting_epochs(20, 1, 100, [1.0, 3.0], 0.0) == 5  # the second trains three times as long
+    assert fitting_epochs(20, 1, 8, [1.0, 1.0], 0.0) == 8  # never more than the lab is made for
+    assert fitting_epochs(0.1, 1, 8, [1.0, 1.0], 0.0) == 1
 
 
 def test_a_budget_is_kept(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run_studies([STUDY], tmp_path / "out", lab=LONG, seeds=1, budget=0.02)
     said = capsys.readouterr().err
     assert "--budget 0.02 minutes: 1 of 20 epochs" in said
-    assert json.loads((tmp_path / "out" / "results.json").read_text())["epochs"] == 1
+    assert json.loads((tmp_path / "out" / "results.json").read_text())["epochs"] == {"tiny": 1}
     run_studies([STUDY], tmp_path / "out", lab=LONG, seeds=1, budget=0.02)
     assert "timing" not in capsys.readouterr().err
 

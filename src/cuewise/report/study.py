@@ -44,8 +44,9 @@ def said(document: Mapping[str, Any]) -> str:
     asked = [c for c in claims if c["verdict"] != "not measured"]
     held = sum(c["verdict"] == "held" for c in asked)
     seeds = len(sequence(document.get("seeds")))
+    epochs = " and ".join(map(str, sorted(set(mapping(document.get("epochs")).values()))))
     return (
-        f"{held} of {len(asked)} claims held over {seeds} seeds of {document.get('epochs')} epochs"
+        f"{held} of {len(asked)} claims held over {seeds} seeds of {epochs} epochs"
         f"{f'; {len(claims) - len(asked)} could not be measured' if len(asked) < len(claims) else ''}."
     )
 

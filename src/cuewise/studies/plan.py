@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,13 +18,13 @@ class Plan:
 
     lab: Lab
     seeds: tuple[int, ...]
-    epochs: int
+    epochs: dict[str, int]  # of the runs of each study
     jobs: list[Job]
     places: dict[str, dict[str, list[int]]]  # study → arm → job of each seed
 
 
-def make_plan(studies: Sequence[Study], lab: Lab, place: Path, seeds: int, epochs: int) -> Plan:
-    """Seed by seed, so that a study that is stopped early has whole seeds."""
+def make_plan(studies: Sequence[Study], lab: Lab, place: Path, seeds: int, epochs: Mapping[str, int]) -> Plan:
+    """Seed by seed, so that a study that is stopped early has whole seeds. epochs: of each study's runs."""
     jobs: dict[str, Job] = {}
     places: dict[str, dict[str, dict[int, str]]] = {}
     numbers = tuple(range(seeds))
@@ -32,7 +32,7 @@ def make_plan(studies: Sequence[Study], lab: Lab, place: Path, seeds: int, epoch
         for study in studies:
             measures = tuple(m.name for m in applicable(study.measures, lab))
             for arm in study.arms(lab):
-                config = lab.config(arm.settings, arm.method or lab.main, seed, epochs)
+                config = lab.config(arm.settings, arm.method or lab.main, seed, epochs[study.name])
                 job = job_of(config, place, measures)
                 known = jobs.get(job.folder)
                 if known:  # another study measures this run, too
@@ -42,4 +42,9 @@ def make_plan(studies: Sequence[Study], lab: Lab, place: Path, seeds: int, epoch
                 places.setdefault(study.name, {}).setdefault(arm.name, {})[seed] = job.folder
     order = {folder: i for i, folder in enumerate(jobs)}
     found = {s: {a: [order[f] for f in by.values()] for a, by in arms.items()} for s, arms in places.items()}
-    return Plan(lab, numbers, epochs, list(jobs.values()), found)
+    return Plan(lab, numbers, dict(epochs), list(jobs.values()), found)
+
+
+def spoken(epochs: Iterable[int]) -> str:
+    """ "6", or "6 and 18"."""
+    return " and ".join(map(str, sorted(set(epochs))))

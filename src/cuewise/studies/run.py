@@ -18,7 +18,7 @@ from cuewise.progress import Progress
 from cuewise.studies.jobs import Job, is_done, measured_file
 from cuewise.studies.labs import Lab, lab_of
 from cuewise.studies.measures import applicable
-from cuewise.studies.plan import Plan, make_plan
+from cuewise.studies.plan import Plan, make_plan, spoken
 from cuewise.studies.pool import run_all
 from cuewise.studies.results import Measured, document_of
 from cuewise.studies.study import Study, choose, only_arms
@@ -58,10 +58,12 @@ def run_studies(
     claim(out, overwrite)
     workers, threads = job_count(jobs)
     place = out / "arms"
-    full = epochs or int(lab.base["epochs"])
+    full = int(lab.base["epochs"])
+    lengths = {s.name: epochs or full * s.times for s in chosen}
     if budget is not None and epochs is None:
         full = budgeted(chosen, lab, out, seeds, full, budget, workers, threads)
-    plan = make_plan(chosen, lab, place, seeds, full)
+        lengths = {s.name: full * s.times for s in chosen}
+    plan = make_plan(chosen, lab, place, seeds, lengths)
     say_plan(plan, chosen, workers, threads)
     try:
         found, trained_now = work(plan, out, workers, threads)
@@ -118,16 +120,16 @@ def budgeted(
         return int(saved["epochs"])
     if budget <= 0:
         raise UserError(f"--budget {budget}: a number of minutes")
-    plan = make_plan(chosen, lab, out / "arms", seeds, 1)
+    plan = make_plan(chosen, lab, out / "arms", seeds, {s.name: s.times for s in chosen})
     of_first_seed = sorted({i for arms in plan.places.values() for jobs in arms.values() for i in jobs[:1]})
     times: dict[int, float] = {}
     lines = [json.dumps({**json.loads(plan.jobs[i].to_json(lab)), "time": True}) for i in of_first_seed]
     print(f"timing the first steps of {len(lines)} arms", file=sys.stderr)
     run_all(lines, workers, threads, out / "workers.log", lambda n, a: times.update({n: a["timed"]}))
-    costs = [t for t in times.values() for _ in range(seeds)]
-    mean = sum(costs) / len(costs)
+    mean = sum(times.values()) / len(times)
     measuring = MEASURE_SHARE * mean * measured_images(chosen, lab) + FIT_SECONDS
-    found = fitting_epochs(budget * 60, workers, plan.jobs[0].images, epochs, costs, measuring)
+    an_epoch = [t * plan.jobs[of_first_seed[n]].images for n, t in times.items() for _ in range(seeds)]
+    found = fitting_epochs(budget * 60, workers, epochs, an_epoch, measuring)
     text = f"--budget {budget:g} minutes: {found} of {epochs} epochs ({1 / mean:.0f} images/s in each of {workers} processes)"
     print(text, file=sys.stderr)
     write_text_atomically(json.dumps({"asked": asked, "epochs": found, "said": text}) + "\n", note)
@@ -142,7 +144,8 @@ def measured_images(chosen: Sequence[Study], lab: Lab) -> int:
 
 def say_plan(plan: Plan, chosen: Sequence[Study], workers: int, threads: int) -> None:
     arms = sum(len(a) for a in plan.places.values())
-    text = f"{len(chosen)} studies, {arms} arms, {len(plan.seeds)} seeds: {len(plan.jobs)} runs of {plan.epochs} epochs"
+    runs = f"{len(plan.jobs)} runs of {spoken(plan.epochs.values())} epochs"
+    text = f"{len(chosen)} studies, {arms} arms, {len(plan.seeds)} seeds: {runs}"
     print(f"{text}, {workers} at a time with {threads} thread{'s' * (threads > 1)} each", file=sys.stderr)
 
 

@@ -73,6 +73,7 @@ class Study:
     claims: tuple[Claim, ...]
     figures: tuple[Figure, ...]
     reference: str = ""  # the figure or table it mirrors
+    times: int = 1  # so many times the lab's epochs: some effects come late
 
 
 def studies() -> dict[str, Study]:

@@ -39,13 +39,10 @@ def time_job(job: Job) -> float:
     return (time.monotonic() - began) / (steps * config.batch_size)
 
 
-def fitting_epochs(
-    seconds: float, jobs: int, images: int, epochs: int, per_image: list[float], measuring: float
-) -> int:
+def fitting_epochs(seconds: float, jobs: int, epochs: int, an_epoch: list[float], measuring: float) -> int:
     """The epochs at which all runs, `measuring` seconds each included, end within `seconds`; 1 … `epochs`.
 
-    images: of one epoch. per_image: seconds a training image of each run.
+    an_epoch: seconds each run needs for an epoch of the lab (for several where its study trains longer).
     """
-    room = seconds * jobs - measuring * len(per_image)
-    an_epoch = images * sum(per_image)
-    return max(1, min(epochs, int(room / an_epoch))) if an_epoch else epochs
+    room = seconds * jobs - measuring * len(an_epoch)
+    return max(1, min(epochs, int(room / sum(an_epoch)))) if sum(an_epoch) else epochs

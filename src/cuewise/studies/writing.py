@@ -10,6 +10,7 @@ from typing import Any
 
 from cuewise.progress import clock
 from cuewise.report.study import write_study_page
+from cuewise.studies.plan import spoken
 from cuewise.train.checkpoint import write_text_atomically
 
 
@@ -44,7 +45,7 @@ def results_markdown(document: Mapping[str, Any]) -> str:
         "",
         f"    {document['command']}",
         "",
-        f"{document['runs']} runs of {document['epochs']} epochs, seeds {', '.join(map(str, seeds))}, "
+        f"{document['runs']} runs of {spoken(document['epochs'].values())} epochs, seeds {', '.join(map(str, seeds))}, "
         f"{clock(document['took_seconds'])} in this call ({document['trained_now']} runs were new), "
         f"{clock(document['worker_seconds'])} of worker time over all calls"
         + (f", --budget {document['budget_minutes']:g} minutes" if document["budget_minutes"] else "")
