@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import errno
 import inspect
 import json
 import math
@@ -37,8 +38,10 @@ def main(argv: list[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except OSError as error:
-        if debug or error.filename is None:
+        if debug or (error.filename is None and error.errno != errno.ENOSPC):
             raise
+        if error.errno == errno.ENOSPC:
+            return complain(f"{error.strerror}; free some space and give the same command again", 2)
         return complain(f"{error.strerror}: {error.filename}", 2)
 
 

@@ -16,6 +16,7 @@ from torch import Tensor
 from cuewise.encoders.encoder import Encoder
 from cuewise.encoders.load import SPEC, load_encoder, parse_options
 from cuewise.encoders.spaces import Spaces
+from cuewise.encoders.weights import write_weights
 from cuewise.errors import UserError
 
 FORMATS = ("safetensors", "torchvision", "timm", "onnx")
@@ -48,9 +49,7 @@ def _state(encoder: Encoder) -> dict[str, Tensor]:
 
 
 def _safetensors(encoder: Encoder, part: Path) -> str:
-    from safetensors.torch import save_file
-
-    save_file(_state(encoder), str(part), metadata={"format": "pt"})
+    write_weights(_state(encoder), part)
     return f'cuewise.encoders.load_encoder("{encoder.card.arch}:FILE")'
 
 

@@ -21,7 +21,7 @@ from cuewise.encoders.encoder import Card, Encoder
 from cuewise.encoders.lab import LabPair
 from cuewise.encoders.resnet_tiny import ResNetTiny
 from cuewise.encoders.spaces import in_space, read_heads
-from cuewise.encoders.weights import load_into, read_weights
+from cuewise.encoders.weights import load_into, read_weights, write_weights
 from cuewise.errors import UserError
 
 LIBRARIES = ("torchvision", "timm", "cuewise")
@@ -237,12 +237,10 @@ def parameters(encoder: Encoder) -> int:
 
 def save_encoder(encoder: Encoder, file: Path, **card: Any) -> None:
     """Write FILE.safetensors (the backbone alone, in its library's key names) and FILE.json beside it, atomically."""
-    from safetensors.torch import save_file
-
     state = {k: v.detach().cpu().contiguous().clone() for k, v in encoder.backbone.state_dict().items()}
     content = {**encoder.card.as_dict(), **card, "dim": encoder.dim, "parameters": parameters(encoder)}
     part = file.with_name(file.name + ".part")
-    save_file(state, str(part), metadata={"format": "pt"})
+    write_weights(state, part)
     text = file.with_suffix(".json.part")
     text.write_text(json.dumps(content, indent=2) + "\n")
     part.replace(file)

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from cuewise.encoders.encoder import Encoder, pooled
 from cuewise.encoders.heads import mlp, unit
-from cuewise.encoders.weights import read_weights
+from cuewise.encoders.weights import read_weights, write_weights
 from cuewise.errors import UserError
 
 LAST_STAGE = "layer4"  # conv5, as torchvision, timm and resnet-tiny call it
@@ -152,8 +152,6 @@ def in_space(encoder: Encoder, heads: Heads | None, space: str, source: str) -> 
 
 def save_heads(heads: Heads, folder: Path, step: int) -> None:
     """FOLDER/heads.safetensors and heads.json, atomically; `step` ties them to the encoder beside them."""
-    from safetensors.torch import save_file
-
     state = {k: v.detach().cpu().contiguous().clone() for k, v in heads.state_dict().items()}
     about: dict[str, Any] = {
         "spaces": list(heads.names),
@@ -163,7 +161,7 @@ def save_heads(heads: Heads, folder: Path, step: int) -> None:
         "step": step,
     }
     part, text = folder / "heads.safetensors.part", folder / "heads.json.part"
-    save_file(state, str(part), metadata={"format": "pt"})
+    write_weights(state, part)
     text.write_text(json.dumps(about, indent=2) + "\n")
     part.replace(folder / "heads.safetensors")
     text.replace(folder / "heads.json")

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 from safetensors import SafetensorError
-from safetensors.torch import load_file
+from safetensors.torch import load_file, save
 from torch import Tensor
 
 from cuewise.encoders.encoder import Encoder
@@ -24,6 +24,15 @@ PREFIXES = (
     "encoder.",
     "module.backbone.",
 )
+
+
+def write_weights(state: dict[str, Tensor], file: Path) -> None:
+    """FILE.safetensors, written by Python itself: a full disk is an OSError, and the user's permissions hold."""
+    try:
+        file.write_bytes(save(state, metadata={"format": "pt"}))
+    except OSError:
+        file.unlink(missing_ok=True)
+        raise
 
 
 def read_weights(file: Path) -> dict[str, Tensor]:

@@ -22,7 +22,7 @@ from cuewise.encoders.spaces import Heads, save_heads
 from cuewise.errors import UserError
 from cuewise.objectives.neighbours import knn_votes
 from cuewise.scores import proportion
-from cuewise.train.checkpoint import read_checkpoint, write_text_atomically
+from cuewise.train.checkpoint import read_checkpoint, room_in, write_text_atomically
 from cuewise.train.distributed import Everyone, launch
 from cuewise.train.environment import environment
 from cuewise.train.loop import Run, fit, restore
@@ -49,9 +49,23 @@ def run_pretrain(
     fabric = launch(config.devices, config.num_nodes, config.precision, config.loop.timeout_minutes)
     fabric.launch()
     run = build(config, out, data, fabric)
+    with room_in(out):
+        train(run, data, resuming)
+    return {
+        "run": str(out),
+        "encoder": str(out / "encoder.safetensors"),
+        "steps": run.step,
+        "images": len(data),
+        "skipped": len(data.fingerprint()["skipped"]) + len(run.skipped),
+    }
+
+
+def train(run: Run, data: Dataset, resuming: bool) -> None:
+    """Write what is known before training, go on from a checkpoint if there is one, train."""
+    out, fabric = run.folder, run.fabric
     if fabric.is_global_zero:
         (out / "checkpoints").mkdir(parents=True, exist_ok=True)
-        write_text_atomically(config.to_yaml(), out / "config.yaml")
+        write_text_atomically(run.config.to_yaml(), out / "config.yaml")
         write_environment(run, data)
     fabric.barrier()
     checkpoint = out / "checkpoints" / "last.ckpt"
@@ -63,13 +77,6 @@ def run_pretrain(
     if fabric.is_global_zero:
         write_environment(run, data)
     fabric.barrier()
-    return {
-        "run": str(out),
-        "encoder": str(out / "encoder.safetensors"),
-        "steps": run.step,
-        "images": len(data),
-        "skipped": len(data.fingerprint()["skipped"]) + len(run.skipped),
-    }
 
 
 def claim(out: Path, resume: bool, overwrite: bool) -> bool:
