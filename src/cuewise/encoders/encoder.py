@@ -79,10 +79,10 @@ class Encoder(nn.Module):
 
     def normalise(self, images: Tensor) -> Tensor:
         """uint8 N×H×W×3 → float N×3×H×W, channels last in memory, with this encoder's mean and std."""
-        x = images.permute(0, 3, 1, 2).float()  # a view: already channels last
-        mean = torch.tensor(self.card.mean, device=x.device).mul(255).view(1, 3, 1, 1)
-        scale = torch.tensor(self.card.std, device=x.device).mul(255).reciprocal().view(1, 3, 1, 1)
-        return x.sub_(mean).mul_(scale)
+        x = images.float().flatten(2)  # N×H×3W: three channels are too few for vector units
+        mean = torch.tensor(self.card.mean, device=x.device).mul(255).repeat(images.shape[2])
+        scale = torch.tensor(self.card.std, device=x.device).mul(255).reciprocal().repeat(images.shape[2])
+        return x.sub_(mean).mul_(scale).unflatten(2, (-1, 3)).permute(0, 3, 1, 2)  # a view: channels last
 
 
 def pooled(backbone: nn.Module, x: Tensor) -> Tensor:
