@@ -63,13 +63,15 @@ class BYOL(Method):
         return unit(self.target(images))  # B×C
 
     def forward(self, views: dict[str, Tensor], labels: Tensor) -> Step:
-        p = {role: self.predict(views[role]) for role in self.views}
+        # targets and negatives first: they need no memory beside the activations that the gradient will need
         z = {role: self.aim(views[role]) for role in self.views}
-        images, loss = None, p["first"].new_zeros(())
-        for role, other in (("first", "second"), ("second", "first")):
-            negatives, images = self.embed_negatives(views, role, z[other])
-            loss = loss + byol(p[role], z[other], negatives, alpha=self.negatives.weights)
-        return Step(loss / 2, z["first"], z["second"], images)
+        others = {"first": "second", "second": "first"}
+        away = {role: self.embed_negatives(views, role, z[other]) for role, other in others.items()}
+        p = {role: self.predict(views[role]) for role in self.views}
+        loss = p["first"].new_zeros(())
+        for role, other in others.items():
+            loss = loss + byol(p[role], z[other], away[role][0], alpha=self.negatives.weights)
+        return Step(loss / 2, z["first"], z["second"], away["second"][1])
 
     @torch.no_grad()
     def embed_negatives(

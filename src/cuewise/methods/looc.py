@@ -111,8 +111,8 @@ class LooC(Method):
             follow_statistics(self.key_network, query, m)
 
     def forward(self, views: dict[str, Tensor], labels: Tensor) -> Step:
+        keys, ns = self.embed_keys(views)  # n+1 times B×J×C, B×M×C; first, as in MoCo
         q = self.heads(self.encoder, self.heads.trunk(self.encoder)(views["query"]))  # n+1 times B×C
-        keys, ns = self.embed_keys(views)  # n+1 times B×J×C, B×M×C
         with torch.autocast(q[0].device.type, enabled=False):
             losses = space_losses(
                 q,

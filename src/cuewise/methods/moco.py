@@ -88,8 +88,9 @@ class MoCo(Method):
             follow_statistics(self.key_network, query, m)
 
     def forward(self, views: dict[str, Tensor], labels: Tensor) -> Step:
-        q = unit(self.projector(self.encoder(views["query"])))  # B×C
+        # keys first: once the query's activations are held for its gradient, each map of a key would be fresh memory
         k, ns = self.embed_keys(views)  # B×C, B×M×C
+        q = unit(self.projector(self.encoder(views["query"])))  # B×C
         with torch.autocast(q.device.type, enabled=False):
             s_p = (q * k).sum(1)  # B
             s_n = q @ self.queue.T  # B×K
