@@ -151,36 +151,34 @@ def say_plan(plan: Plan, chosen: Sequence[Study], workers: int, threads: int) ->
 
 def work(plan: Plan, out: Path, workers: int, threads: int) -> tuple[list[Measured], int]:
     """The quantities of every job in the plan's order, and how many runs were not there yet."""
-    open_jobs = [i for i, job in enumerate(plan.jobs) if not is_done(job, plan.lab)]
-    total = sum(j.images for j in plan.jobs)
-    begun = {n: images_done(plan.jobs[i]) for n, i in enumerate(open_jobs)}
-    rest = sum(plan.jobs[i].images - begun[n] for n, i in enumerate(open_jobs))
-    lines = [plan.jobs[i].to_json(plan.lab) for i in open_jobs]
-    with Progress(total, "images", "reproducing", start=total - rest) as bar:
-        shown = Shown(bar, plan, open_jobs, begun)
-        run_all(lines, workers, threads, out / "workers.log", shown.done, shown.tick)
-    return [measured(job, plan.lab) for job in plan.jobs], len(open_jobs)
+    new = run_jobs(plan.jobs, plan.lab, out / "workers.log", workers, threads, "reproducing")
+    return [measured(job, plan.lab) for job in plan.jobs], new
 
 
-class Shown:
-    """One progress bar over all runs, from what their own metrics tell."""
+def run_jobs(jobs: Sequence[Job], lab: Lab, log: Path, workers: int, threads: int, label: str) -> int:
+    """Train and measure what is not there yet, in processes side by side under one progress bar; returns how many."""
+    open_jobs = [job for job in jobs if not is_done(job, lab)]
+    total = sum(j.images for j in jobs)
+    begun = [images_done(job) for job in open_jobs]
+    rest = sum(job.images - done for job, done in zip(open_jobs, begun))
+    with Progress(total, "images", label, start=total - rest) as bar:
+        seen, finished = list(begun), len(jobs) - len(open_jobs)
 
-    def __init__(self, bar: Progress, plan: Plan, open_jobs: list[int], begun: dict[int, int]) -> None:
-        self.bar, self.plan, self.open = bar, plan, open_jobs
-        self.finished = len(plan.jobs) - len(open_jobs)
-        self.seen = dict(begun)
+        def advance(n: int, images: int) -> None:
+            bar.add(max(0, images - seen[n]), runs=f"{finished}/{len(jobs)}")
+            seen[n] = max(images, seen[n])
 
-    def done(self, n: int, answer: dict[str, Any]) -> None:
-        self.finished += 1
-        self.advance(n, self.plan.jobs[self.open[n]].images)
+        def done(n: int, answer: dict[str, Any]) -> None:
+            nonlocal finished
+            finished += 1
+            advance(n, open_jobs[n].images)
 
-    def tick(self, running: list[int]) -> None:
-        for n in running:
-            self.advance(n, images_done(self.plan.jobs[self.open[n]]))
+        def tick(running: list[int]) -> None:
+            for n in running:
+                advance(n, images_done(open_jobs[n]))
 
-    def advance(self, n: int, images: int) -> None:
-        self.bar.add(max(0, images - self.seen.get(n, 0)), runs=f"{self.finished}/{len(self.plan.jobs)}")
-        self.seen[n] = max(images, self.seen.get(n, 0))
+        run_all([job.to_json(lab) for job in open_jobs], workers, threads, log, done, tick)
+    return len(open_jobs)
 
 
 def images_done(job: Job) -> int:
