@@ -19,6 +19,7 @@ from cuewise.cues.texture import FAST, synthesize
 from cuewise.cues.texture_patches import extract_patches
 from cuewise.data import BrokenImage, Dataset, decode
 from cuewise.errors import UserError
+from cuewise.views.negative import Negative
 from cuewise.views.params import Crop, ViewParams
 
 Pixels = NDArray[np.uint8]
@@ -39,23 +40,13 @@ class Textures(Protocol):
 
 
 @dataclass(frozen=True)
-class TextureNegative:
+class TextureNegative(Negative):
     """A texture of the image as a negative of the view `source`: nothing is drawn for it, its parameters are copied."""
 
     textures: Textures
     role: str = "negative"
     source: str = "query"
-    count: int = 1  # more than one: roles are numbered, each with a texture of its own
-
-    def __post_init__(self) -> None:
-        if self.count < 1:
-            raise UserError(f"negative {self.role!r}: its count is {self.count} and must be at least 1")
-
-    @property
-    def roles(self) -> tuple[str, ...]:
-        if self.count == 1:
-            return (self.role,)
-        return tuple(f"{self.role}{i + 1}" for i in range(self.count))
+    count: int = 1  # each with a texture of its own
 
 
 def moved(params: ViewParams, old: tuple[int, ...], new: tuple[int, ...]) -> ViewParams:

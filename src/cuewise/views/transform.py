@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from cuewise.cues import patches
 from cuewise.errors import UserError
 from cuewise.views.augmentations import augmentation, augmentations
+from cuewise.views.negative import Negative
 from cuewise.views.operations import apply
 from cuewise.views.params import ViewParams
 from cuewise.views.recipes import Recipe
@@ -32,7 +33,7 @@ class View:
 
 
 @dataclass(frozen=True)
-class PatchNegative:
+class PatchNegative(Negative):
     """A negative of shuffled patches, cut from the view of `source` (or from the raw image)."""
 
     role: str = "negative"
@@ -40,17 +41,7 @@ class PatchNegative:
     patch_size: tuple[int, int] | None = None  # both ends inclusive; None: `patches.default_range`
     overlap: patches.Overlap = "allow"
     augment: tuple[patches.Augment, ...] = ()
-    count: int = 1  # more than one: roles are numbered, negative1, negative2, …
-
-    def __post_init__(self) -> None:
-        if self.count < 1:
-            raise UserError(f"negative {self.role!r}: its count is {self.count} and must be at least 1")
-
-    @property
-    def roles(self) -> tuple[str, ...]:
-        if self.count == 1:
-            return (self.role,)
-        return tuple(f"{self.role}{i + 1}" for i in range(self.count))
+    count: int = 1
 
 
 FIELDS = {f.name for f in fields(ViewParams)}
