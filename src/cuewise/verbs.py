@@ -267,7 +267,7 @@ def audit(
     train: labelled images that probes are fitted on; DATA?classes=imagenet100 (or a file) takes some classes [shapes]
     test: images to score [the embedded cue sets]
     only: audits to run, separated by commas (see `cuewise list audits`)
-    limit: images of which changed copies are made; 0 takes all
+    limit: images of which changed copies and, for similarity, pairs are made; 0 takes all
     answers: whose answers count: head (the model's own classifier), probe (fitted on --train), auto
     class_map: a JSON file that says which outputs of the classifier stand for which class [ImageNet's, where it fits]
     human: a CSV of people's decisions on the cue-conflict images, shown beside the model's

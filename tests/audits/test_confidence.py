@@ -192,6 +192,27 @@ def test_similarity_names_all_four_pairs_in_evaluation_mode(subject: Subject) ->
 
 def test_texture_histogram_has_bins_of_two_and_a_half_points() -> None:
     h = histogram(np.array([0.0, 0.0249, 0.025, 0.5, 1.0]))
+def test_similarity_keeps_to_the_limit(subject: Subject) -> None:
+    """The first images of the same order: a smaller limit leaves pairs out and changes none but the random ones."""
+    rows = {}
+    for limit in (20, 35, 0, 1000):
+        subject.settings = replace(subject.settings, limit=limit)
+        found = similarity(subject)
+        rows[limit] = found.tables["similarity/decisions"]["rows"]
+        assert {s.n for s in found.scores} == {len(rows[limit])}
+        assert f"{len(rows[limit])} images" in found.scores[0].protocol
+    assert [len(r) for r in rows.values()] == [20, 35, 160, 160]
+    random = 1 + PAIRS.index("random")
+    for few, more in zip(rows[20], rows[35]):
+        assert few[0] == more[0]
+        assert few[1:random] + few[random + 1 :] == pytest.approx(
+            more[1:random] + more[random + 1 :], abs=1e-5
+        )
+    subject.settings = replace(subject.settings, limit=1)
+    with pytest.raises(Unasked, match="raise --limit"):
+        similarity(subject)
+
+
     assert len(h["y"]) == 40
     assert (h["y"][0], h["y"][1], h["y"][20], h["y"][39]) == (2, 1, 1, 1)
 

@@ -25,7 +25,6 @@ from cuewise.train.reload import is_run, load_method
 from cuewise.views import RECIPES, Crop, PatchNegative, Recipe, View, Views, apply, center
 
 PAIRS = ("positive", "random", "patch", "texture")
-IMAGES = 512
 BATCH = 128
 LARGEST = 128  # side of the image a texture is made of; larger ones are made smaller first
 BINS = 100  # over [−1, 1]
@@ -135,9 +134,14 @@ def pair_views(image: Pixels, recipe: Recipe, rng: np.random.Generator) -> dict[
     return out
 
 
+def wanted(subject: Subject) -> int:
+    """How many images pairs are made of: --limit, and with 0 all."""
+    return min(subject.settings.limit or len(subject.train), len(subject.train))
+
+
 def _readable(subject: Subject) -> Iterator[tuple[str, dict[str, Pixels]]]:
-    """Name and views of up to 512 training images, the same for every model; broken files are passed over."""
-    recipe, left = recipe_of(subject.encoder.card.size), IMAGES
+    """Name and views of training images up to the limit, the same for every model; broken files are passed over."""
+    recipe, left = recipe_of(subject.encoder.card.size), wanted(subject)
     for i in np.random.default_rng(subject.seed).permutation(len(subject.train)).tolist():
         try:
             image = subject.train.image(i)
@@ -158,7 +162,7 @@ def _similarities(subject: Subject, embedder: Embedder) -> tuple[list[str], dict
         networks[" key network"] = embedder.key
     parts: dict[str, list[Tensor]] = {}
     names: list[str] = []
-    found, total = _readable(subject), min(IMAGES, len(subject.train))
+    found, total = _readable(subject), wanted(subject)
     with evaluating(encoder), Progress(total, "images", f"{subject.name}: pairs") as bar:
         while batch := list(islice(found, BATCH)):
             names += [name for name, _ in batch]
@@ -170,7 +174,7 @@ def _similarities(subject: Subject, embedder: Embedder) -> tuple[list[str], dict
                     parts.setdefault(role + name, []).append(unit)
             bar.add(len(batch))
     if len(names) < 2:
-        raise Unasked("similarity needs two readable images: see the list of skipped files")
+        raise Unasked("similarity needs two readable images: raise --limit, or see the list of skipped files")
     z = {name: torch.cat(rows) for name, rows in parts.items()}
     q, out = z["query"], {}
     for name in networks:
