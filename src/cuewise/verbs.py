@@ -271,8 +271,8 @@ def audit(
     answers: whose answers count: head (the model's own classifier), probe (fitted on --train), auto
     class_map: a JSON file that says which outputs of the classifier stand for which class [ImageNet's, where it fits]
     human: a CSV of people's decisions on the cue-conflict images, shown beside the model's
-    reference_errors: a JSON file of a reference model's mean error by corruption, for the mean corruption error
-    superclasses: a JSON file of class and superclass, for accuracy on kinds and on their breeds
+    reference_errors: a JSON file of a reference model's errors by corruption (mean, or five severities), for mCE
+    superclasses: a JSON file of class and superclass, or imagenet-dogs, for accuracy on kinds and on their breeds
     space: of a looc run: v, z0, a left-out augmentation, all, or several joined by + [the encoder's features]
     size: side of the input in pixels [the model's own]
     seed: of everything random

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from cuewise.audits.changed import mean_share, share
 from cuewise.audits.decisions import cues_in
 from cuewise.audits.mce import ALEXNET, mce
 from cuewise.audits.sets import chosen, kind_of, short_names
+from cuewise.cli import main
 from cuewise.data import open_data
 from tests.audits.small_models import ENCODER, class_map, classifier, conflicts, flat, photos
 
@@ -223,6 +225,73 @@ def test_mce_needs_a_reference_of_its_own(images: str, tmp_path: Path) -> None:
     )
     families = [found[f"corruption/{f}/accuracy"]["value"] for f in ("noise", "blur", "weather", "digital")]
     assert found["corruption/accuracy"]["value"] == pytest.approx(np.dot(families, [3, 4, 4, 4]) / 15)
+
+
+def alexnet_like() -> dict[str, list[float]]:
+    """Errors by severity whose means are those of AlexNet, in another order than ours."""
+    return {
+        name: [v * f for f in (0.9, 0.95, 1.0, 1.05, 1.1)] for name, v in reversed(ALEXNET.items()) if v < 0.9
+    } | {name: [v] * 5 for name, v in ALEXNET.items() if v >= 0.9}
+
+
+def test_mce_from_the_shell_with_a_table_of_all_severities(images: str, tmp_path: Path) -> None:
+    """mCE = 100 · mean over the 15 of Σ_s E / Σ_s E_reference, worked out again from the table of accuracies."""
+    table = alexnet_like()
+    (tmp_path / "errors.json").write_text(
+        json.dumps({**table, "saturate": 0.5})
+    )  # an extra one does not count
+    words = [
+        "audit",
+        ENCODER,
+        "--out",
+        str(tmp_path / "a"),
+        "--train",
+        images,
+        "--test",
+        images,
+        "--size",
+        "32",
+    ]
+    words += ["--only", "corruption", "--limit", "3", "--reference-errors", str(tmp_path / "errors.json")]
+    assert main(words) == 0
+    found, document = scores_of(tmp_path / "a"), json.loads((tmp_path / "a" / "audit.json").read_text())
+    rows = {r[0].replace(" ", "_"): r[2:7] for r in document["tables"]["corruption"]["rows"]}
+    assert len(rows) == 19
+    ratios = [sum(1 - right for right in rows[name]) / sum(errors) for name, errors in table.items()]
+    assert len(ratios) == 15
+    assert found["corruption/mce"]["value"] == pytest.approx(100 * np.mean(ratios))
+    assert "reference errors as given" in found["corruption/mce"]["protocol"]
+    assert "--reference-errors" in document["command"]
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        ({"fog": None}, "it has no fog; mCE needs each of: gaussian_noise"),
+        ({"fog": None, "Fog": 0.8}, "no corruption is called Fog; mCE needs each of: .* fog,"),
+        ({"fog": [0.6, 0.7, 0.8]}, "fog has 3 severities, not 5"),
+        ({"fog": [0.7]}, "fog has 1 severities, not 5"),
+        ({"fog": 81.9}, r"fog is 81.9, not an error between 0 and 1"),
+        ({"fog": 0}, "fog is 0, not an error"),
+        ({"fog": [0.1, 0.2, 0.3, 0.4, "x"]}, "not an error between 0 and 1"),
+    ],
+)
+def test_reference_errors_that_mce_cannot_stand_on(
+    change: dict[str, Any],
+    why: str,
+    images: str,
+    tmp_path: Path,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    """Refused before any work is done, with the reason, in one line."""
+    table = {k: v for k, v in {**alexnet_like(), **change}.items() if v is not None}
+    (tmp_path / "errors.json").write_text(json.dumps(table))
+    words = ["audit", ENCODER, "--out", str(tmp_path / "a"), "--train", images, "--test", images]
+    assert main([*words, "--reference-errors", str(tmp_path / "errors.json")]) == 2
+    said = capfd.readouterr().err
+    assert re.search(why, said)
+    assert "Traceback" not in said
+    assert not (tmp_path / "a" / "audit.json").exists()
 
 
 def test_means_over_copies_have_intervals_over_images() -> None:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cuewise import scores
+from cuewise.cues.corruptions import CORRUPTIONS, SEVERITIES
 from cuewise.errors import UserError
 from cuewise.scores import Score
 
@@ -29,6 +33,40 @@ ALEXNET: dict[str, float] = {
     "pixelate": 0.717840,
     "jpeg_compression": 0.606500,
 }
+
+
+def read_reference(file: Path) -> dict[str, float]:
+    """corruption → mean error over severities, from a JSON file; anything that mCE could not stand on is refused."""
+    form = '{"gaussian_noise": 0.73, …}: the mean error over five severities, or [0.6, 0.7, …], one for each'
+    try:
+        content: Any = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise UserError(f"--reference-errors {file} cannot be read ({error}); give {form}") from None
+    if not isinstance(content, dict):
+        raise UserError(f"--reference-errors {file} cannot be read (no names of corruptions); give {form}")
+    strange = [name for name in content if name not in CORRUPTIONS]
+    missing = [name for name in ALEXNET if name not in content]
+    if strange or missing:
+        what = (
+            f"no corruption is called {', '.join(strange)}" if strange else f"it has no {', '.join(missing)}"
+        )
+        raise UserError(f"--reference-errors {file}: {what}; mCE needs each of: {', '.join(ALEXNET)}")
+    return {name: _mean_error(value, name, file) for name, value in content.items()}
+
+
+def _mean_error(value: Any, name: str, file: Path) -> float:
+    """One number, or one for each severity."""
+    values = value if isinstance(value, list) else [value]
+    if len(values) not in (1, len(SEVERITIES)) or (isinstance(value, list) and len(values) == 1):
+        raise UserError(
+            f"--reference-errors {file}: {name} has {len(values)} severities, not {len(SEVERITIES)}; "
+            "mCE is taken over all of them"
+        )
+    if not all(type(v) in (int, float) and 0 <= v <= 1 for v in values) or not sum(values) > 0:
+        raise UserError(
+            f"--reference-errors {file}: {name} is {value!r}, not an error between 0 and 1 (a share)"
+        )
+    return float(sum(values) / len(values))
 
 
 def mce(

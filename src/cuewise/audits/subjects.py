@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -13,6 +12,7 @@ from cuewise.audits.answerer import Unasked, numbers
 from cuewise.audits.audit import Cut, Settings, Subject
 from cuewise.audits.engine import Engine
 from cuewise.audits.head import load_model, read_class_map
+from cuewise.audits.mce import read_reference
 from cuewise.audits.superclasses import read_superclasses
 from cuewise.encoders import Encoder
 from cuewise.errors import UserError
@@ -46,13 +46,7 @@ def read_settings(
         raise UserError(
             f"--human {human}: no such file; give a CSV with subject,image,shape,texture,response"
         )
-    reference = None
-    if errors is not None:
-        try:
-            reference = {str(k): float(v) for k, v in json.loads(Path(errors).read_text()).items()}
-        except (OSError, ValueError, AttributeError, TypeError) as error:
-            form = '{"gaussian_noise": 0.73, …}, mean error over severities by name of corruption'
-            raise UserError(f"--reference-errors {errors} cannot be read ({error}); give {form}") from None
+    reference = read_reference(Path(errors)) if errors is not None else None
     mapping = read_class_map(Path(class_map)) if class_map else None
     kinds = read_superclasses(Path(superclasses)) if superclasses else None
     return Settings(limit, mapping, Path(human) if human else None, reference, kinds)
