@@ -28,8 +28,10 @@ from cuewise.audits.superclasses import read_superclasses
 from cuewise.audits.texture_classes import histogram, per_class, texture_classes
 from cuewise.data import open_data
 from cuewise.data.shapes.outlines import SUPERCLASSES
+from cuewise.data.subset import read_list
 from cuewise.encoders import load_encoder
 from cuewise.errors import UserError
+from tests.audits.small_models import photos
 
 MODEL = "cuewise/resnet-tiny?width=8"
 TRAIN = "shapes:aligned?n=160&size=32&rho=1"
@@ -190,8 +192,6 @@ def test_similarity_names_all_four_pairs_in_evaluation_mode(subject: Subject) ->
     assert len(found.tables["similarity/decisions"]["rows"]) == 160
 
 
-def test_texture_histogram_has_bins_of_two_and_a_half_points() -> None:
-    h = histogram(np.array([0.0, 0.0249, 0.025, 0.5, 1.0]))
 def test_similarity_keeps_to_the_limit(subject: Subject) -> None:
     """The first images of the same order: a smaller limit leaves pairs out and changes none but the random ones."""
     rows = {}
@@ -213,6 +213,8 @@ def test_similarity_keeps_to_the_limit(subject: Subject) -> None:
         similarity(subject)
 
 
+def test_texture_histogram_has_bins_of_two_and_a_half_points() -> None:
+    h = histogram(np.array([0.0, 0.0249, 0.025, 0.5, 1.0]))
     assert len(h["y"]) == 40
     assert (h["y"][0], h["y"][1], h["y"][20], h["y"][39]) == (2, 1, 1, 1)
 
@@ -254,6 +256,33 @@ def test_superclasses_in_either_form(tmp_path: Path) -> None:
             read_superclasses(file)
     with pytest.raises(UserError, match="cannot be read"):
         read_superclasses(tmp_path / "none.json")
+
+
+def test_the_dogs_of_imagenet() -> None:
+    dogs = read_superclasses(Path("imagenet-dogs"))
+    ids = sorted(name for name in dogs if name.startswith("n"))
+    assert len(ids) == 118
+    assert (ids[0], ids[-1]) == ("n02085620", "n02113978")  # Chihuahua, Mexican hairless
+    assert [int(name) for name in dogs if name.isdigit()] == list(range(151, 269))
+    assert set(dogs.values()) == {"dog"}
+    assert len(set(ids) & set(read_list("imagenet100"))) == 19
+    assert "n02114367" not in dogs  # the timber wolf is no dog
+
+
+def test_dogs_from_the_verb(tmp_path: Path) -> None:
+    """Two breeds and a wolf: coarse counts a breed taken for the other as right, fine does not; wolves are left out."""
+    images = photos(tmp_path / "set", 4, classes=("n02085620", "n02113978", "n02114367"))
+    out = tmp_path / "out"
+    audit(MODEL, out=str(out), train=[str(images)], test=[str(images)], only="coarse_fine", size=32,
+          superclasses="imagenet-dogs")  # fmt: skip
+    document = json.loads((out / "audit.json").read_text())
+    found = {s["name"]: s for s in document["scores"]}
+    assert found["coarse/set"]["n"] == found["fine/set"]["n"] == 8
+    rows = document["tables"]["coarse_fine/set/decisions"]["rows"]
+    assert found["fine/set"]["value"] == np.mean([r[1] == r[2] for r in rows])
+    assert found["coarse/set"]["value"] == np.mean([r[2] != "n02114367" for r in rows])
+    assert document["tables"]["coarse_fine/set"]["rows"][0][:3] == ["dog", 2, 8]
+    assert "--superclasses imagenet-dogs" in document["command"]
 
 
 def test_nothing_to_ask_is_said(tmp_path: Path) -> None:

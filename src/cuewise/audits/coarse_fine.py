@@ -61,7 +61,9 @@ def asked(subject: Subject) -> list[tuple[Answers, Mapping[str, str]]]:
         return [(said, kinds) for said in answers(subject)]
     if subject.embedded:
         return [embedded_breeds(subject)]
-    raise Unasked("which classes belong together is not known: give --superclasses FILE (class → superclass)")
+    raise Unasked(
+        "which classes belong together is not known: give --superclasses FILE (class → superclass), or imagenet-dogs"
+    )
 
 
 def embedded_breeds(subject: Subject) -> tuple[Answers, Mapping[str, str]]:

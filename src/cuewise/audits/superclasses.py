@@ -6,13 +6,26 @@ import json
 from pathlib import Path
 from typing import Any
 
+from cuewise.audits.head import wordnet
 from cuewise.errors import UserError
 
-FORM = '{"beagle": "dog", "tabby": "cat"} or {"dog": ["beagle", "poodle"], "cat": ["tabby"]}, as JSON'
+FORM = '{"beagle": "dog", "tabby": "cat"} or {"dog": ["beagle", "poodle"], "cat": ["tabby"]} as JSON, or imagenet-dogs'
+
+
+DOGS = range(151, 269)  # outputs of ImageNet's 118 breeds of dogs, n02085620 to n02113978
+PRESETS = ("imagenet-dogs",)
+
+
+def imagenet_dogs() -> dict[str, str]:
+    """The breeds of ImageNet → dog, as WordNet ids and as output numbers."""
+    ids = [name for name, (output,) in wordnet().items() if output in DOGS]
+    return dict.fromkeys([*ids, *map(str, DOGS)], "dog")
 
 
 def read_superclasses(file: Path) -> dict[str, str]:
-    """class → superclass, from either form; a class in two superclasses is refused."""
+    """class → superclass, from a preset or either form; a class in two superclasses is refused."""
+    if str(file) in PRESETS:
+        return imagenet_dogs()
     try:
         content: Any = json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
