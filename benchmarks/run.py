@@ -19,6 +19,7 @@ BENCHMARKS: dict[str, tuple[list[str], dict[str, str]]] = {
     "shapes": ([], ONE_THREAD),
     "cues": (["--clock", "cpu"], ONE_THREAD),
     "corruptions": ([], ONE_THREAD),
+    "index": ([], {}),
     "make": ([], {}),
     "audit": (["--full"], {}),
     "probe": ([], {}),
