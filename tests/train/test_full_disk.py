@@ -138,3 +138,12 @@ def test_no_room_from_the_start(folder: Path, tmp_path: Path, capfd: pytest.Capt
     assert "the disk is full" in said
     assert "Traceback" not in said
     assert main([*words, "--resume"]) == 0
+
+
+def test_any_verb_says_it_in_one_line(capfd: pytest.CaptureFixture[str]) -> None:
+    """The system names no file when a write fails; that is no reason for a traceback."""
+    assert main(["list", "methods", "--json", str(FULL)]) == 2
+    said = capfd.readouterr().err
+    assert "No space left on device; free some space and give the same command again" in said
+    assert "Traceback" not in said
+    assert FULL.is_char_device()
