@@ -203,9 +203,16 @@ def test_parameters_of_another_image_are_refused() -> None:
     params = sample(np.random.default_rng(0), 64, 64, 64, (10, 10))
     with pytest.raises(UserError, match="outside a 30×30 image"):
         apply(image(30, 30), params)
+    for tops, lefts in (
+        ((-1, *params.tops[1:]), params.lefts),
+        ((*params.tops[:-1], 55), params.lefts),
+        (params.tops, (-1, *params.lefts[1:])),
+        (params.tops, (*params.lefts[:-1], 55)),
+    ):
+        with pytest.raises(UserError, match="outside a 64×64 image"):
+            apply(image(), PatchParams(10, 64, 64, tops, lefts))
     for broken in (
         PatchParams(10, 64, 64, params.tops[:-1], params.lefts),
-        PatchParams(10, 64, 64, (-1, *params.tops[1:]), params.lefts),
         PatchParams(10, 64, 64, params.tops, params.lefts, turns=(1,)),
     ):
         with pytest.raises(UserError, match="49 patches of 10 pixels are needed"):

@@ -9,7 +9,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from cuewise.cues.patches_kernel import tile, tile_turned
+from cuewise.cues.patches_kernel import inside, tile, tile_turned
 from cuewise.cues.registry import register
 from cuewise.errors import UserError
 
@@ -87,6 +87,9 @@ def sample(
     d = low + int(rng.random() * (high - low + 1))  # one uniform number costs an eighth of rng.integers
     count = -(-out_h // d) * -(-out_w // d)
     tops, lefts = _positions(rng, height, width, d, count, overlap)
+    places = tuple(tops.tolist()), tuple(lefts.tolist())
+    if not augment:
+        return PatchParams(d, out_h, out_w, *places)
     if unknown := set(augment) - set(get_args(Augment)):
         raise UserError(f"patch augment {sorted(unknown)[0]!r}: choose from {', '.join(get_args(Augment))}")
     draws = {
@@ -95,7 +98,7 @@ def sample(
         "hflips": rng.integers(2, size=count) if "hflip" in augment else None,
     }
     turned = {name: tuple(drawn.tolist()) for name, drawn in draws.items() if drawn is not None}
-    return PatchParams(d, out_h, out_w, tuple(tops.tolist()), tuple(lefts.tolist()), **turned)
+    return PatchParams(d, out_h, out_w, *places, **turned)
 
 
 def _checked_range(patch_size: tuple[int, int] | None, size: int) -> tuple[int, int]:
@@ -117,7 +120,9 @@ def _positions(
     rows, columns = height - d + 1, width - d + 1
     if overlap == "allow":
         u = rng.random((2, count))
-        return (u[0] * rows).astype(np.int64), (u[1] * columns).astype(np.int64)
+        u[0] *= rows
+        u[1] *= columns
+        return tuple(u.astype(np.int64))
     if overlap == "distinct":
         corner = _without_replacement(rng, rows * columns, count)
         return corner // columns, corner % columns
@@ -142,23 +147,23 @@ def apply(image: Array, params: PatchParams) -> Array:
     height, width = image.shape[:2]
     d = params.patch
     count = -(-params.height // d) * -(-params.width // d)
-    if any(len(t) not in (0, count) for t in (params.turns, params.vflips, params.hflips)) or not (
-        len(params.tops) == len(params.lefts) == count and min(params.tops) >= 0 and min(params.lefts) >= 0
+    turned = (params.turns, params.vflips, params.hflips)
+    tops, lefts = np.array(params.tops), np.array(params.lefts)
+    if not len(tops) == len(lefts) == count or (
+        any(turned) and any(len(t) not in (0, count) for t in turned)
     ):
         raise UserError(
             f"patch parameters: {count} patches of {d} pixels are needed, each with its place and turn"
         )
-    if max(params.tops) + d > height or max(params.lefts) + d > width:
+    if not inside(tops, lefts, height - d, width - d):
         raise UserError(f"patch parameters reach outside a {width}×{height} image; draw them for that size")
     source = np.ascontiguousarray(image)
     result = np.empty((params.height, params.width, *image.shape[2:]), image.dtype)
     pixel = source.strides[1]
     flat = source.view(np.uint8).reshape(height, width * pixel)
     out = result.view(np.uint8).reshape(params.height, params.width * pixel)
-    tops, lefts = np.array(params.tops), np.array(params.lefts)
-    if params.turns or params.vflips or params.hflips:
-        none = (0,) * len(params.tops)
-        turns, vflips, hflips = (np.array(t or none) for t in (params.turns, params.vflips, params.hflips))
+    if any(turned):
+        turns, vflips, hflips = (np.array(t or (0,) * count) for t in turned)
         tile_turned(flat, pixel, d, tops, lefts, turns, vflips, hflips, out)
     else:
         tile(flat, pixel, d, tops, lefts, out)

@@ -32,6 +32,15 @@ _copy: Any = _copy_bytes
 
 
 @njit(cache=True, nogil=True)
+def inside(tops: Ints, lefts: Ints, bottom: int, right: int) -> bool:
+    """Whether all corners lie in 0 … bottom and 0 … right."""
+    found = True
+    for i in range(tops.size):
+        found &= (0 <= tops[i] <= bottom) & (0 <= lefts[i] <= right)
+    return found
+
+
+@njit(cache=True, nogil=True)
 def tile(source: Bytes, pixel: int, d: int, tops: Ints, lefts: Ints, out: Bytes) -> None:
     """Row copies of d×d patches, row by row from the top left; the last ones are cut at the border.
 

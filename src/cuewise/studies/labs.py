@@ -110,7 +110,10 @@ PHOTOGRAPHS = Lab(
     main="moco",
     methods={
         "simclr": {"optim": {"lr": 0.004, "warmup_epochs": 1}, "simclr": {"temperature": 0.2}},
-        "moco": {**QUICK, "moco": {"queue": 4096, "temperature": 0.2, "momentum": 0.99, "statistics": "shared"}},
+        "moco": {
+            **QUICK,
+            "moco": {"queue": 4096, "temperature": 0.2, "momentum": 0.99, "statistics": "shared"},
+        },
         "looc": {**QUICK, "looc": {"queue": 4096, "momentum": 0.99}},
         "addone": {**QUICK, "addone": {"queue": 4096, "momentum": 0.99}},
         "byol": {"optim": {"name": "sgd", "lr": 0.06, "reference_batch": 256}, "byol": {"hidden": 512}},
