@@ -199,26 +199,12 @@ def negative_table(photos: list[bytes], rounds: int) -> None:
         1e6,
         "µs",
     )
-    share = statistics.median(share_of_a_view(photos, rng) for _ in range(2 * rounds + 1))
-    print(
-        f"  after its view, as in training, a negative costs {100 * share:.1f} % of it (with its half of the decoding)"
-    )
+    ratios = zip(times["cuewise, draws included"], times["for comparison: decode + two views"])
+    share = statistics.median(2 * negative / both for negative, both in ratios)
+    print(f"  a negative costs {100 * share:.1f} % of a view (with its half of the decoding)")
     ratio = median_ratio(times, "Python loop over float C×H×W patches", "cuewise, draws included")
     row("a patch negative at 224 px", "a Python loop over patches", f"{ratio:.0f} ×")
     row("a patch negative at 224 px", "one of our views from a JPEG", f"{100 * share:.1f} % of it")
-
-
-def share_of_a_view(photos: list[bytes], rng: np.random.Generator) -> float:
-    """Seconds of the negatives over seconds of a view, each negative cut from the view that was just made."""
-    view, negative = 0.0, 0.0
-    for i, data in enumerate(photos):
-        began = time.thread_time()
-        pixels = TWO_VIEWS(decode(data, "photo"), rng, i)["query"]
-        made = time.thread_time()
-        patches.apply(pixels, patches.sample(rng, SIZE, SIZE, SIZE))
-        negative += time.thread_time() - made
-        view += (made - began) / 2
-    return negative / view
 
 
 def loader_table(photos: list[bytes], rounds: int, batch: int = 48, batches: int = 12) -> None:
