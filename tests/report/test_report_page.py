@@ -194,6 +194,9 @@ def test_numbers_are_said_as_people_say_them() -> None:
         "Corruption · noise",
         "Own classifier · a b",
     ]
+    assert (
+        spoken("texture_accuracy") == "Decisions for texture"
+    )  # texture/accuracy is on copies without shape
     assert (spoken("knn/top1"), spoken("shape_bias/shape_bias"), spoken("x<y")) == (
         "k-NN top-1 accuracy",
         "Shape bias",

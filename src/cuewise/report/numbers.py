@@ -30,6 +30,7 @@ _SPOKEN = {
     "val": "validation",
     "lr": "learning rate",
 }
+_DECISIONS = {"shape_accuracy": "decisions for shape", "texture_accuracy": "decisions for texture"}
 _WORD = re.compile(r"^[a-z]+\d?$")
 
 
@@ -110,6 +111,9 @@ def spoken(name: str) -> str:
     """A score or metric name in words: `shape_bias` is `Shape bias`; a name that is not plain words stays as it is."""
     parts = []
     for part in name.split("/"):
+        if part in _DECISIONS:  # `texture/accuracy` is another score
+            parts.append(_DECISIONS[part])
+            continue
         words = part.split("_")
         plain = all(_WORD.match(w) for w in words)
         parts.append(" ".join(_SPOKEN.get(w, w) for w in words) if plain else part)
