@@ -251,6 +251,7 @@ def audit(
     human: str | None = None,
     reference_errors: str | None = None,
     superclasses: str | None = None,
+    masks: str | None = None,
     space: str | None = None,
     size: int | None = None,
     seed: int = 0,
@@ -273,6 +274,7 @@ def audit(
     human: a CSV of people's decisions on the cue-conflict images, shown beside the model's
     reference_errors: a JSON file of a reference model's errors by corruption (mean, or five severities), for mCE
     superclasses: a JSON file of class and superclass, or imagenet-dogs, for accuracy on kinds and on their breeds
+    masks: images named as those of --test, white where the object is, for the share of saliency on it
     space: of a looc run: v, z0, a left-out augmentation, all, or several joined by + [the encoder's features]
     size: side of the input in pixels [the model's own]
     seed: of everything random
@@ -304,6 +306,7 @@ def audit(
         human=human,
         reference_errors=reference_errors,
         superclasses=superclasses,
+        masks=masks,
         workers=None if workers == "auto" else int(workers),
         engine=engine,
         address=address,

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+from typing import Any
+
 import numpy as np
 import pytest
 import timm
 import torch
 import torchvision
+from PIL import Image
 from torch import Tensor, nn
 
+from cuewise import audit as verb
 from cuewise.audits.gradcam import grad_cam, lay_out, stretch
 from cuewise.audits.saliency import coverage, overlay, spread_area, spread_entropy
 from cuewise.errors import UserError
+from tests.conftest import photograph
 
 
 class Pooled(nn.Module):
@@ -141,3 +148,38 @@ def test_spread_by_hand() -> None:
     picture = overlay(np.full((4, 4, 3), 100, np.uint8), maps[1])
     assert picture.shape == (192, 192, 3)
     assert picture[0, 0].astype(int).sum() > picture[-1, -1].astype(int).sum()
+
+
+def test_masks_of_a_user(tmp_path: Path) -> None:
+    """All white covers everything, all black nothing, half of an image what falls there; names match without endings."""
+    rng = np.random.default_rng(0)
+    for name in ("ant", "bee"):
+        for part in ("images", "white", "black", "left", "right", "other"):
+            (tmp_path / part / name).mkdir(parents=True)
+        for i in range(6):
+            Image.fromarray(photograph(rng)).resize((32, 32)).save(tmp_path / "images" / name / f"{i}.jpg")
+            x = np.zeros((32, 32), np.uint8)
+            x[:, :16] = 255
+            drawn = {"white": x * 0 + 255, "black": x * 0, "left": x, "right": 255 - x, "other": x}
+            for part, mask in drawn.items():
+                file = f"{i}.png" if part != "other" else f"x{i}.png"
+                if i or part != "left":
+                    Image.fromarray(mask).save(tmp_path / part / name / file)
+
+    def covered(part: str) -> dict[str, Any]:
+        images, out = str(tmp_path / "images"), tmp_path / f"audit-{part}"
+        verb("cuewise/resnet-tiny?width=8", out=str(out), train=[images], test=[images], size=32, only="saliency",
+             masks=str(tmp_path / part))  # fmt: skip
+        found = json.loads((out / "audit.json").read_text())["scores"]
+        return next(s for s in found if s["name"] == "saliency_coverage")
+
+    white, black, left, right = (covered(part) for part in ("white", "black", "left", "right"))
+    assert white["value"] == pytest.approx(1, abs=1e-6)
+    assert black["value"] == 0
+    assert (white["n"], left["n"]) == (12, 10)  # two images have no left mask
+    assert "masks of 10 of 12 images" in left["protocol"]
+    assert 0 < right["value"] < 1
+    with pytest.raises(
+        UserError, match="none of its 12 files is named as an image of"
+    ):
+        covered("other")

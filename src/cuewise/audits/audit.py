@@ -49,6 +49,7 @@ class Settings:
     human: Path | None = None  # decisions of people on the cue-conflict images
     reference_errors: dict[str, float] | None = None  # corruption → mean error of the reference model
     superclasses: dict[str, str] | None = None  # class → superclass
+    masks: str | None = None  # DATA: where the object is in each test image
 
 
 @dataclass(frozen=True)

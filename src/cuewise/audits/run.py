@@ -43,6 +43,7 @@ def audit_models(
     human: str | None = None,
     reference_errors: str | None = None,
     superclasses: str | None = None,
+    masks: str | None = None,
     workers: int | None = None,
     engine: str = "local",
     address: str | None = None,
@@ -57,13 +58,14 @@ def audit_models(
             "no MODEL given: name a run folder, torchvision/NAME, timm/NAME or encoder.safetensors"
         )
     questions = choose(only)
-    settings = read_settings(limit, class_map, human, reference_errors, superclasses)
+    settings = read_settings(limit, class_map, human, reference_errors, superclasses, masks)
     options = {
         "answers": answers,
         "class-map": class_map,
         "human": human,
         "reference-errors": reference_errors,
         "superclasses": superclasses,
+        "masks": masks,
     }
     request = Request(train, test, answers, seed, settings, _words(options, limit, only))
     saved = Saved(out)

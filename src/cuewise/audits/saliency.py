@@ -17,7 +17,9 @@ from cuewise.audits.answers import Answers, answers, decisions_table, needs_labe
 from cuewise.audits.audit import Finding, Subject, audit
 from cuewise.audits.gradcam import grad_cam
 from cuewise.audits.head import Head
+from cuewise.data import open_data
 from cuewise.encoders.embed import evaluation_view
+from cuewise.errors import UserError
 from cuewise.progress import Progress
 
 IMAGES = 256  # whose maps are measured
@@ -43,6 +45,14 @@ def saliency(subject: Subject) -> Finding:
         scores.mean("saliency_entropy", nats, f"nats; {protocol}"),
     ])  # fmt: skip
     columns = {"area": np.round(area, 6).tolist(), "spread": np.round(nats, 6).tolist()}
+    if subject.settings.masks is not None:
+        rows, masks = masks_of(
+            subject.settings.masks, said, maps.shape[1], subject.encoder.card.interpolation
+        )
+        inside = coverage(maps[rows], masks)
+        inside = inside[np.isfinite(inside)]
+        told = f"share of saliency inside the mask; masks of {len(rows)} of {len(maps)} images; {protocol}"
+        out.scores.append(scores.mean("saliency_coverage", inside, told))
     table = decisions_table(said, "Saliency, image by image", **columns)
     table["pairs"] = {"saliency_area": "area", "saliency_entropy": "spread"}
     table["split"] = ["area", "spread"]
@@ -116,6 +126,30 @@ def coverage(maps: Maps, masks: NDArray[np.bool_]) -> NDArray[np.float64]:
     total = maps.sum((1, 2), dtype=np.float64)
     inside = (maps * masks).sum((1, 2), dtype=np.float64)
     return np.asarray(np.divide(inside, total, out=np.full(len(maps), np.nan), where=total > 0))
+
+
+def masks_of(
+    spec: str, said: Answers, size: int, interpolation: str
+) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """The rows that have a mask, and the masks as the model would see them: the file of the same name, whatever its ending."""
+    data = open_data(spec)
+    place = {stem(data.name(i)): i for i in range(len(data))}
+    rows = [r for r in range(len(said.index)) if stem(said.image_name(r)) in place]
+    if not rows:
+        raise UserError(
+            f"--masks {spec}: none of its {len(data)} files is named as an image of {said.name} "
+            f"(one of those is {said.image_name(0)})"
+        )
+    found = [
+        evaluation_view(data.image(place[stem(said.image_name(r))]), size, interpolation).mean(2) >= 128
+        for r in rows
+    ]
+    return np.array(rows), np.stack(found)
+
+
+def stem(name: str) -> str:
+    """A file's name without its ending."""
+    return name.rpartition(".")[0] or name
 
 
 def overlay(view: NDArray[np.uint8], heat: NDArray[np.float32], side: int = SIDE) -> NDArray[np.uint8]:

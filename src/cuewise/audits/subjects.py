@@ -38,6 +38,7 @@ def read_settings(
     human: str | None,
     errors: str | None,
     superclasses: str | None = None,
+    masks: str | None = None,
 ) -> Settings:
     """Options that name files are read before any work is done."""
     if limit < 0:
@@ -49,7 +50,7 @@ def read_settings(
     reference = read_reference(Path(errors)) if errors is not None else None
     mapping = read_class_map(Path(class_map)) if class_map else None
     kinds = read_superclasses(Path(superclasses)) if superclasses else None
-    return Settings(limit, mapping, Path(human) if human else None, reference, kinds)
+    return Settings(limit, mapping, Path(human) if human else None, reference, kinds, masks)
 
 
 def wants_head(request: Request) -> bool | None:
