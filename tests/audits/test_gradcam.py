@@ -179,7 +179,5 @@ def test_masks_of_a_user(tmp_path: Path) -> None:
     assert (white["n"], left["n"]) == (12, 10)  # two images have no left mask
     assert "masks of 10 of 12 images" in left["protocol"]
     assert 0 < right["value"] < 1
-    with pytest.raises(
-        UserError, match="none of its 12 files is named as an image of"
-    ):
+    with pytest.raises(UserError, match="none of its 12 files is named as an image of"):
         covered("other")
