@@ -8,7 +8,10 @@ loader and our views. Both times are those of fitting; asking about a test set c
 Accuracy: the protocol of the non-semantic negatives paper (60 epochs, batch 128, lr 10) is run in full. Layers with other
 rates, and others on standardised features, learn beside it from the same crops, so that the protocol is not judged by a
 rate that does not suit the encoder: lr 10 belongs to the features of a ResNet-50.
-Without --model, a MoCo encoder is first trained on the embedded shapes.
+Without --model, a MoCo encoder is first trained on the embedded shapes. The accuracies in the README are of an ImageNet encoder
+on Tiny-ImageNet, fitted on its validation images and tested on training images:
+
+    python benchmarks/probe.py --model timm/tf_efficientnet_lite0:WEIGHTS --size 64 --classes 20 --train VAL.zip --test TRAIN.zip
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ BENCHMARKS: dict[str, tuple[list[str], dict[str, str]]] = {
     "index": ([], {}),
     "make": ([], {}),
     "audit": (["--full"], {}),
-    "probe": ([], {}),
+    "probe": (["--model", "torchvision/resnet18", "--size", "64", "--epochs", "2", "--no-accuracy"], {}),
 }
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from cuewise import UserError
 from cuewise import demo as verb
 from cuewise.train.reload import progress_of
 
@@ -45,3 +46,9 @@ def test_demo_in_miniature(
     capsys.readouterr()
     verb(out=str(tmp_path / "demo"))  # again: nothing is trained twice
     assert "pretraining" not in capsys.readouterr().err
+    # a run of other settings is not lost
+    monkeypatch.setattr(room, "COMMON", {**room.COMMON, "seed": 5})
+    before = (tmp_path / "demo" / "plain" / "encoder.safetensors").read_bytes()
+    with pytest.raises(UserError, match="plain holds another run; name another --out, or --overwrite"):
+        verb(out=str(tmp_path / "demo"))
+    assert (tmp_path / "demo" / "plain" / "encoder.safetensors").read_bytes() == before

@@ -10,10 +10,11 @@ from typing import Any
 
 from cuewise.audits.run import audit_models
 from cuewise.config import merge
-from cuewise.errors import Interrupted
+from cuewise.data import open_data
+from cuewise.errors import Interrupted, UserError
 from cuewise.progress import clock
 from cuewise.report.folders import report_audits
-from cuewise.studies.jobs import Job, is_trained
+from cuewise.studies.jobs import Job, images_of, is_begun, is_trained
 from cuewise.studies.labs import SHAPES
 from cuewise.studies.run import job_count, run_jobs
 
@@ -27,11 +28,15 @@ AUDITS = ["accuracy", "shape_bias", "texture", "silhouette", "sketch", "similari
 def run_demo(out: Path, *, overwrite: bool = False) -> dict[str, Any]:
     """Both encoders, both audits, OUT/report.html. A second call starts from what is already there."""
     began = time.monotonic()
-    jobs = [Job(merge(COMMON, dial), str(out / name), (), images(COMMON)) for name, dial in ARMS.items()]
-    if overwrite:
-        for job in jobs:
-            if (Path(job.folder) / "config.yaml").is_file():
-                shutil.rmtree(job.folder)
+    images = images_of(COMMON, len(open_data(COMMON["data"])))
+    jobs = [Job(merge(COMMON, dial), str(out / name), (), images) for name, dial in ARMS.items()]
+    for job in jobs:
+        if (Path(job.folder) / "config.yaml").is_file() and (overwrite or not is_begun(job)):
+            if not overwrite:
+                raise UserError(
+                    f"{job.folder} holds another run; name another --out, or --overwrite to replace it"
+                )
+            shutil.rmtree(job.folder)
     if not all(is_trained(job) for job in jobs):
         out.mkdir(parents=True, exist_ok=True)
         said = ", ".join(f"{name} ({describe(dial)})" for name, dial in ARMS.items())
@@ -53,14 +58,6 @@ def run_demo(out: Path, *, overwrite: bool = False) -> dict[str, Any]:
     result = report_audits(found, out, title="What changes when an encoder is taught to ignore texture")
     result["took"] = clock(time.monotonic() - began)
     return result
-
-
-def images(config: dict[str, Any]) -> int:
-    """How many pass through the network."""
-    from cuewise.data import open_data
-
-    steps = len(open_data(config["data"])) // config["batch_size"]
-    return int(steps * config["batch_size"] * config["epochs"])
 
 
 def describe(dial: dict[str, Any]) -> str:

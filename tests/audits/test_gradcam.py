@@ -181,3 +181,5 @@ def test_masks_of_a_user(tmp_path: Path) -> None:
     assert 0 < right["value"] < 1
     with pytest.raises(UserError, match="none of its 12 files is named as an image of"):
         covered("other")
+    with pytest.raises(UserError, match="nowhere"):  # before any work
+        covered("nowhere")

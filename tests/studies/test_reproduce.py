@@ -112,6 +112,16 @@ def test_some_arms_only(done: Path) -> None:
     run_studies([STUDY], done, lab=LAB)
 
 
+def test_a_study_may_train_longer(tmp_path: Path) -> None:
+    longer = replace(STUDY, name="longer", times=2)
+    run_studies([longer], tmp_path / "out", lab=LAB, seeds=1, arms=["plain"])
+    assert json.loads((tmp_path / "out" / "results.json").read_text())["epochs"] == {"longer": 2}
+    run_studies([longer], tmp_path / "out", lab=LAB, seeds=1, arms=["plain"], epochs=1)  # said is said
+    found = json.loads((tmp_path / "out" / "results.json").read_text())
+    assert found["epochs"] == {"longer": 1}
+    assert found["trained_now"] == 1
+
+
 def test_a_changed_protocol_measures_again_without_training(done: Path) -> None:
     lab = replace(LAB, sets={**LAB.sets, "clean": ["shapes:aligned?rho=1&n=48&part=test&size=32"]})
     files = len(list((done / "arms").rglob("measured/clean-*.json")))

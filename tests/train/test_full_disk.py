@@ -13,16 +13,13 @@ import torch
 from cuewise import UserError, pretrain
 from cuewise.cli import main
 from cuewise.train.log import Log, read_metrics
+from tests.train.test_pretrain import SMALL as MOCO
 
 FULL = Path("/dev/full")  # every write to it fails as on a full disk
 pytestmark = pytest.mark.skipif(not FULL.is_char_device(), reason="no /dev/full here")
 
 SMALL: dict[str, Any] = {
-    "model": "cuewise/resnet-tiny?width=8",
-    "size": 16,
-    "batch_size": 8,
-    "epochs": 2,
-    "workers": "0",
+    **MOCO,
     "method": "looc",
     "leave_out": "color",
     "set": ["loop.log_every=1", "looc.queue=32", "looc.dim=16"],

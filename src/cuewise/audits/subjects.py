@@ -14,6 +14,7 @@ from cuewise.audits.engine import Engine
 from cuewise.audits.head import load_model, read_class_map
 from cuewise.audits.mce import read_reference
 from cuewise.audits.superclasses import read_superclasses
+from cuewise.data import open_data
 from cuewise.encoders import Encoder
 from cuewise.errors import UserError
 
@@ -50,6 +51,8 @@ def read_settings(
     reference = read_reference(Path(errors)) if errors is not None else None
     mapping = read_class_map(Path(class_map)) if class_map else None
     kinds = read_superclasses(Path(superclasses)) if superclasses else None
+    if masks is not None:
+        open_data(masks)  # a set that is not there is told now
     return Settings(limit, mapping, Path(human) if human else None, reference, kinds, masks)
 
 

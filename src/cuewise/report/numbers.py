@@ -9,7 +9,7 @@ from cuewise.scores import Score
 
 NOTHING = "—"
 # Words that make a score a share of something, in 0..1; any other score keeps its own unit.
-_SHARE_END = re.compile(r"^(accuracy|acc|bias|share|top-?\d|rate|consistency|map|area)$")
+_SHARE_END = re.compile(r"^(accuracy|acc|bias|share|top-?\d|rate|consistency|map|area|coverage)$")
 # probe or audit, then what it was tested on: the rest of the name may be any folder
 _SHARE_START = re.compile(
     r"^(knn|linear|fewshot|rotation|finetune|cue|confidence|coarse|fine|domains?|retrieval|texture|silhouette|sketch"

@@ -49,8 +49,12 @@ def job_of(config: dict[str, Any], place: Path, measures: tuple[str, ...]) -> Jo
     own = departures(resolve(config).as_dict())
     content = json.dumps([FORMAT, own, data.fingerprint()["hash"]], sort_keys=True)
     name = hashlib.sha256(content.encode()).hexdigest()[:12]
-    images = len(data) // config["batch_size"] * config["batch_size"] * config["epochs"]
-    return Job(config, str(place / name), measures, images)
+    return Job(config, str(place / name), measures, images_of(config, len(data)))
+
+
+def images_of(config: Mapping[str, Any], count: int) -> int:
+    """How many pass through the network: whole batches of `count` images, in every epoch."""
+    return int(count // config["batch_size"] * config["batch_size"] * config["epochs"])
 
 
 def departures(config: Mapping[str, Any]) -> dict[str, Any]:
@@ -74,12 +78,17 @@ def departures(config: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def is_trained(job: Job) -> bool:
-    """Whether its run has reached its end, with the same settings as far as the saved ones name them."""
+    """Whether its run has reached its end, with the same settings."""
+    if not is_begun(job):
+        return False
+    done, total = progress_of(Path(job.folder))
+    return 0 < total <= done
+
+
+def is_begun(job: Job) -> bool:
+    """Whether its folder holds a run with the same settings, as far as the saved ones name them."""
     folder = Path(job.folder)
     if not (folder / "config.yaml").is_file():
-        return False
-    done, total = progress_of(folder)
-    if not 0 < total <= done:
         return False
     saved = yaml.safe_load((folder / "config.yaml").read_text())
     now = resolve(job.config).as_dict()
