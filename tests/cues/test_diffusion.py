@@ -9,9 +9,11 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numba import njit
 
 from cuewise.cues.blur import gaussian_blur
 from cuewise.cues.diffusion import PeronaMalik, diffuse, perona_malik, robust_diffusion, scaled_steps
+from cuewise.cues.exp2_kernel import halvings
 from cuewise.errors import UserError
 
 
@@ -59,6 +61,44 @@ def test_equals_the_equation(option, mode, shape):
     image = photo(*shape)
     got = diffuse(image.astype(np.float32), 20, 20.0, 0.1, option, mode)
     assert np.abs(got - reference(image, 20, 20.0, 0.1, option, mode)).max() < 1e-4
+
+
+@pytest.mark.parametrize("steps", [1, 2, 5, 6])
+@pytest.mark.parametrize("channels", [1, 2, 3, 4])
+def test_any_number_of_channels_and_steps(channels, steps):
+    stack = np.concatenate([photo(19, 37), photo(19, 37, 1)], -1).astype(np.float32)
+    images = np.stack([stack[..., :channels], stack[..., 1 : channels + 1]])
+    got = diffuse(images, steps, 20.0, 0.2, 1)
+    for image, one in zip(images, got):
+        assert np.abs(one - reference(image, steps, 20.0, 0.2, 1, "channel")).max() < 1e-4
+
+
+@pytest.mark.parametrize("kappa", [3.0, 14.9, 15.0, 15.1, 40.0])
+def test_black_beside_white_at_every_kappa(kappa):
+    """The largest differences there are, on either side of the κ where the cheaper exponential takes over."""
+    levels = np.float32(np.random.default_rng(0).choice([0, 20, 255], (24, 40, 3)))
+    want = reference(levels, 3, kappa, 0.1, 1, "channel")
+    assert np.abs(diffuse(levels, 3, kappa, 0.1, 1) - want).max() < 1e-4
+    assert np.abs(want - levels).max() > 0.1 or kappa < 15
+
+
+def test_halvings_are_powers_of_two():
+    """To 2e-7 while a normal number is left, then nothing; never a wrong sign or a large number."""
+
+    @njit
+    def fill(a, b, out):
+        for i in range(len(a)):
+            out[i] = halvings(a[i], b[i], np.float32(0.1))
+
+    a = np.linspace(0, np.sqrt(510.9), 200_001, dtype=np.float32)
+    got = np.empty_like(a)
+    fill(a, a, got)
+    want = 0.1 * 2.0 ** -(a.astype(np.float64) ** 2)
+    normal = want > 2.0**-120
+    assert np.abs(got[normal] / want[normal] - 1).max() < 3e-7
+    assert np.all(got[~normal] >= 0)
+    assert got[~normal].max() < 2.0**-118
+    assert np.all(got[want < 2.0**-130] < 2.0**-126)
 
 
 @pytest.mark.parametrize("mode", ["channel", "vector", "medpy3d"])

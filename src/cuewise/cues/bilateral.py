@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from cuewise.cues.bilateral_kernel import LANES, bilateral_planes
-from cuewise.cues.diffusion_kernel import LOG2_E
+from cuewise.cues.exp2_kernel import LOG2_E
 from cuewise.cues.levels import Array, Levels, from_levels, to_levels
 from cuewise.cues.registry import Image, register
 from cuewise.errors import UserError

@@ -8,7 +8,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from cuewise.cues.diffusion_kernel import FAST, MAGIC, fused, power_of_two
+from cuewise.cues.exp2_kernel import FAST, MAGIC, fused, power_of_two
 
 Floats = NDArray[np.float32]
 LANES = 16

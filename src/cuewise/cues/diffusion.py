@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from cuewise.cues.diffusion_coupled import diffuse_coupled
-from cuewise.cues.diffusion_kernel import constant, diffuse_planes
+from cuewise.cues.diffusion_kernel import GENTLE, GENTLE_KAPPA, constant, diffuse_planes
 from cuewise.cues.levels import (
     Levels,
     Picture,
@@ -61,12 +61,16 @@ def diffuse(
     levels: Levels, steps: int, kappa: float, gamma: float, option: int, mode: Mode = "channel"
 ) -> Levels:
     """The filter on float32 grey levels 0–255 of shape H×W, H×W×C or N×H×W×C, without rounding."""
-    images = levels.reshape((-1, *levels.shape[-3:]) if levels.ndim > 2 else (1, *levels.shape, 1))
+    images = np.ascontiguousarray(levels).reshape(
+        (-1, *levels.shape[-3:]) if levels.ndim > 2 else (1, *levels.shape, 1)
+    )
     out = np.empty(images.shape, np.float32)
-    k, g = constant(kappa, option), np.float32(gamma)
+    g = np.float32(gamma)
     if mode == "channel":
-        diffuse_planes(images, out, steps, g, k, option)
+        form = GENTLE if option == 1 and kappa >= GENTLE_KAPPA else option
+        diffuse_planes(images, out, steps, g, constant(kappa, form), form)
     else:
+        k = constant(kappa, option)
         for i in range(len(images)):
             diffuse_coupled(images[i], out[i], steps, g, k, option, mode == "vector")
     return out.reshape(levels.shape)

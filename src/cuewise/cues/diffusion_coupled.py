@@ -7,18 +7,8 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from cuewise.cues.diffusion_kernel import (
-    FAST,
-    LANES,
-    Fixed,
-    Floats,
-    U,
-    conductance,
-    difference,
-    load,
-    moved,
-    store,
-)
+from cuewise.cues.diffusion_kernel import LANES, Fixed, Floats, U, conductance, difference, load, moved, store
+from cuewise.cues.exp2_kernel import FAST
 
 
 @njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy")
@@ -93,8 +83,7 @@ def diffuse_coupled(
     vertical = np.zeros((2, channels, stride), np.float32)
     between = np.zeros((channels + 1, stride), np.float32)
     s = U(stride)
-    for c in range(channels):
-        load(image[:, :, c], one[c], stride)
+    load(image, one, stride)
     for _ in range(steps):
         vertical[1] = 0
         for i in range(height):
@@ -110,5 +99,4 @@ def diffuse_coupled(
             across[:, width] = 0
             add_fluxes(one, two, at, s, across, up, down, between)
         one, two = two, one
-    for c in range(channels):
-        store(one[c], out[:, :, c], stride)
+    store(one, out, stride)

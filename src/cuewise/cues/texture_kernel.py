@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from cuewise.cues.diffusion_kernel import FAST, LOG2_E, exp2_product
+from cuewise.cues.exp2_kernel import FAST, LOG2_E, exp2_product
 
 U = np.uint64  # unsigned indices spare numba's check for negative ones
 CHUNK = 4  # neighbours between two looks at the best cost so far

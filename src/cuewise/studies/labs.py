@@ -78,7 +78,7 @@ SHAPES = Lab(
     centred_alphas=(2,),
     byol_alpha=0.05,
     banks=(128, 512, 2048),
-    patch_ranges=("2:5", "4:8", "5:12", "8:16"),
+    patch_ranges=("2:5", "5:12", "8:16"),
     sets={
         "probe": [f"shapes:aligned?rho=1&n=3200&part=train&{ONE}"],
         "clean": [f"shapes:aligned?rho=1&n=1600&part=test&{ONE}"],
