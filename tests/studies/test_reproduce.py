@@ -23,7 +23,7 @@ from cuewise.errors import UserError
 from cuewise.studies.jobs import Job, departures, is_trained, job_of, run_job
 from cuewise.studies.plan import Plan
 from cuewise.studies.results import table_of
-from cuewise.studies.run import run_studies
+from cuewise.studies.run import in_precision, run_studies
 from cuewise.studies.study import Arm
 from cuewise.studies.timing import fitting_epochs
 from tests.conftest import photograph
@@ -110,6 +110,19 @@ def test_some_arms_only(done: Path) -> None:
     with pytest.raises(UserError, match=r"--arms nothing: no arm has such a name; there are: plain, patch"):
         run_studies([STUDY], done, lab=LAB, arms=["nothing"])
     run_studies([STUDY], done, lab=LAB)
+
+
+def test_precision_is_part_of_an_arm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    plain, short = (in_precision(LAB, p).config({}, "moco", 0, 1) for p in ("auto", "32"))
+    assert short["precision"] == "32"
+    assert job_of(plain, tmp_path, ()).folder != job_of(short, tmp_path, ()).folder
+    with pytest.raises(UserError, match=r"--precision 8: auto, 32, bf16 or 16"):
+        run_studies([STUDY], tmp_path / "out", lab=LAB, precision="8")
+    monkeypatch.setattr("cuewise.train.distributed.cpu_has_bf16", lambda: False)
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    with pytest.raises(UserError, match="no bf16 arithmetic"):
+        run_studies([STUDY], tmp_path / "out", lab=LAB, precision="bf16")
+    assert not (tmp_path / "out").exists()  # refused before anything is written
 
 
 def test_a_study_may_train_longer(tmp_path: Path) -> None:

@@ -72,7 +72,7 @@ def departures(config: Mapping[str, Any]) -> dict[str, Any]:
         return out
 
     found = {
-        k: v for k, v in differ(config, plain).items() if k not in (*FREE_TO_CHANGE, "data", "precision")
+        k: v for k, v in differ(config, plain).items() if k not in (*FREE_TO_CHANGE, "data")
     }
     return {"method": config["method"], **found}
 

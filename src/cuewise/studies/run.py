@@ -8,11 +8,13 @@ import shutil
 import sys
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import torch
 
+from cuewise.config import merge
 from cuewise.errors import Interrupted, UserError
 from cuewise.progress import Progress
 from cuewise.studies.jobs import Job, is_done, measured_file
@@ -26,6 +28,7 @@ from cuewise.studies.timing import fitting_epochs
 from cuewise.studies.trained import opened
 from cuewise.studies.writing import write_results
 from cuewise.train.checkpoint import write_text_atomically
+from cuewise.train.distributed import resolve_devices, resolve_precision
 from cuewise.train.log import read_metrics
 
 MEASURE_SHARE = (
@@ -46,6 +49,7 @@ def run_studies(
     epochs: int | None = None,
     jobs: str = "auto",
     arms: Sequence[str] = (),
+    precision: str = "auto",
     overwrite: bool = False,
     lab: Lab | None = None,
 ) -> dict[str, Any]:
@@ -53,7 +57,7 @@ def run_studies(
     began = time.monotonic()
     if seeds < 1:
         raise UserError(f"--seeds {seeds}: must be 1 or more (3 for intervals)")
-    lab = lab or lab_of(data, val, ood)
+    lab = in_precision(lab or lab_of(data, val, ood), precision)
     chosen = only_arms(choose(names), lab, arms)
     claim(out, overwrite)
     workers, threads = job_count(jobs)
@@ -72,6 +76,14 @@ def run_studies(
     took = time.monotonic() - began
     document = document_of(chosen, plan, found, took=took, trained_now=trained_now, budget=budget)
     return write_results(document, out)
+
+
+def in_precision(lab: Lab, precision: str) -> Lab:
+    """The lab with that arithmetic in every run; what this machine cannot do is refused before anything is trained."""
+    if precision == "auto":
+        return lab
+    resolve_precision(precision, resolve_devices(str(lab.base.get("devices", "auto")))[0])
+    return replace(lab, base=merge(lab.base, {"precision": precision}))
 
 
 def claim(out: Path, overwrite: bool) -> None:
@@ -115,6 +127,7 @@ def budgeted(
         "seeds": seeds,
         "epochs": epochs,
         "lab": lab.name,
+        "precision": lab.base.get("precision", "auto"),
     }
     if note.is_file() and (saved := json.loads(note.read_text())).get("asked") == asked:
         return int(saved["epochs"])

@@ -56,7 +56,7 @@ def _all_rows(x: Tensor) -> Tensor:
 
 def launch(devices: str, num_nodes: int, precision: str, timeout_minutes: float) -> Fabric:
     """A Fabric for CPU, one GPU, several GPUs or several nodes; joins torchrun's or SLURM's processes if started by them."""
-    accelerator, count = _devices(devices)
+    accelerator, count = resolve_devices(devices)
     many = count not in (1, "1") or num_nodes > 1 or dist.is_torchelastic_launched()
     strategy: Any = "auto"
     if many:
@@ -73,7 +73,7 @@ def launch(devices: str, num_nodes: int, precision: str, timeout_minutes: float)
     )
 
 
-def _devices(text: str) -> tuple[str, Any]:
+def resolve_devices(text: str) -> tuple[str, Any]:
     """ "auto", "2", "cpu", "cpu:2", "cuda:4", "mps" → accelerator and count."""
     best = "cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else "cpu"
     name, _, number = text.partition(":")
