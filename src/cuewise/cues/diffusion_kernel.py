@@ -13,7 +13,7 @@ from llvmlite import ir  # type: ignore[import-untyped]
 from numba import njit, types
 from numpy.typing import NDArray
 
-from cuewise.cues.exp2_kernel import FAST, LOG2_E, exp2_product, halvings, intrinsic
+from cuewise.cues.exp2_kernel import FAST, LOG2_E, exp2_near, exp2_product, intrinsic
 
 Fixed = NDArray[np.int32]
 Floats = NDArray[np.float32]
@@ -21,7 +21,7 @@ Floats = NDArray[np.float32]
 ONE = np.float32(2**22)  # one grey level; 255 of them leave a factor two of headroom in 32 bits
 INVERSE = np.float32(2**-22)
 LANES = 16  # rows are padded to whole vectors
-GENTLE = 4  # option 1 where κ keeps every exponent in the range of `halvings`
+GENTLE = 4  # option 1 where κ keeps every exponent in the range of `exp2_near`
 GENTLE_KAPPA = 15.0
 U = np.uint64  # unsigned indices: a signed one may be negative to numba, and the check stops vectorising
 
@@ -50,7 +50,7 @@ def moved(_context: Any, a: Any, x: Any) -> Any:
 def conductance(a: Any, b: Any, option: Any, scale: Any) -> Any:
     """scale·g as a function of a·b = k·δ²: 1 Perona–Malik's exponential, 2 their rational one, 3 Tukey's biweight."""
     if option == GENTLE:
-        return halvings(a, b, scale)
+        return exp2_near(a, b, scale)
     if option == 1:
         return exp2_product(a, b, scale)
     if option == 2:
@@ -60,8 +60,8 @@ def conductance(a: Any, b: Any, option: Any, scale: Any) -> Any:
 
 
 def constant(kappa: float, option: int) -> np.float32:
-    """The k of `conductance` in fixed-point units: ∓log₂e/κ², 1/κ² or 1/2κ²; κ of ¼ grey level is the least."""
-    factor = {1: -float(LOG2_E), GENTLE: float(LOG2_E), 2: 1.0, 3: 0.5}[option]
+    """The k of `conductance` in fixed-point units: −log₂e/κ², 1/κ² or 1/2κ²; κ of ¼ grey level is the least."""
+    factor = {1: -float(LOG2_E), GENTLE: -float(LOG2_E), 2: 1.0, 3: 0.5}[option]
     return np.float32(factor / (max(kappa, 0.25) * float(ONE)) ** 2)
 
 

@@ -53,31 +53,28 @@ def fused(_context: Any, a: Any, b: Any, c: Any) -> Any:
 
 
 @njit(cache=True, nogil=True, inline="always", fastmath=FAST)
-def exp2_product(a: Any, b: Any, scale: Any) -> Any:
-    """scale·2^(a·b) for −10⁶ < a·b ≤ 0 to 2e-7: a·b = n + f, polynomial in f ∈ [−½, ½], then the exponent bits.
-
-    Below n = −126 the polynomial leaves its range, but 2^−126 still makes the product vanish.
-    """
-    z = max(fused(a, b, MAGIC), MAGIC - np.float32(126.0))
-    f = fused(a, b, MAGIC - z)
+def exp2_fraction(f: Any, scale: Any) -> Any:
+    """scale·2^f for f ∈ [−½, ½] to 2e-7."""
     p = scale * np.float32(1.3276471781838624e-3)
     p = p * f + scale * np.float32(9.675541332768883e-3)
     p = p * f + scale * np.float32(5.550713274149757e-2)
     p = p * f + scale * np.float32(2.4022119723881838e-1)
     p = p * f + scale * np.float32(6.931469670643619e-1)
-    p = p * f + scale * np.float32(1.0000000716546724)
-    return p * power_of_two(z)
+    return p * f + scale * np.float32(1.0000000716546724)
 
 
 @njit(cache=True, nogil=True, inline="always", fastmath=FAST)
-def halvings(a: Any, b: Any, scale: Any) -> Any:
-    """scale·2^−(a·b) for 0 ≤ a·b < 511 to 2e-7, in fewer operations than `exp2_product`."""
-    z = fused(a, b, ROUND)
-    f = fused(a, b, ROUND - z)
-    p = scale * np.float32(-1.3276471781838624e-3)
-    p = p * f + scale * np.float32(9.675541332768883e-3)
-    p = p * f + scale * np.float32(-5.550713274149757e-2)
-    p = p * f + scale * np.float32(2.4022119723881838e-1)
-    p = p * f + scale * np.float32(-6.931469670643619e-1)
-    p = p * f + scale * np.float32(1.0000000716546724)
-    return divided(p, z)
+def exp2_product(a: Any, b: Any, scale: Any) -> Any:
+    """scale·2^(a·b) for −10⁶ < a·b ≤ 0: a·b = n + f with a whole n.
+
+    Below n = −126 the polynomial leaves its range, but 2^−126 still makes the product vanish.
+    """
+    z = max(fused(a, b, MAGIC), MAGIC - np.float32(126.0))
+    return exp2_fraction(fused(a, b, MAGIC - z), scale) * power_of_two(z)
+
+
+@njit(cache=True, nogil=True, inline="always", fastmath=FAST)
+def exp2_near(a: Any, b: Any, scale: Any) -> Any:
+    """The same for −511 < a·b ≤ 0 in fewer operations; scale > 0."""
+    z = fused(-a, b, ROUND)
+    return divided(exp2_fraction(fused(a, b, z - ROUND), scale), z)

@@ -71,9 +71,7 @@ def departures(config: Mapping[str, Any]) -> dict[str, Any]:
                 out[key] = value
         return out
 
-    found = {
-        k: v for k, v in differ(config, plain).items() if k not in (*FREE_TO_CHANGE, "data")
-    }
+    found = {k: v for k, v in differ(config, plain).items() if k not in (*FREE_TO_CHANGE, "data")}
     return {"method": config["method"], **found}
 
 
