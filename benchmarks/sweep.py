@@ -8,11 +8,10 @@ from __future__ import annotations
 import argparse
 import tempfile
 import time
-from dataclasses import replace
 from pathlib import Path
 
 from cuewise.studies.labs import SHAPES
-from cuewise.studies.ns_alpha import STUDY
+from cuewise.studies.ns_alpha import STUDY, sweep
 from cuewise.studies.run import job_count, run_studies
 from row import row
 
@@ -25,17 +24,15 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--epochs", type=int)
     options = parser.parse_args()
-    alphas = SHAPES.alphas if len(SHAPES.alphas) <= 4 else (*SHAPES.alphas[:3], SHAPES.alphas[-1])
-    lab = replace(SHAPES, alphas=alphas, out_alphas=())
+    arms = sweep(SHAPES)
     with tempfile.TemporaryDirectory() as place:
+        out = options.out or Path(place) / "sweep"
         began = time.monotonic()
-        run_studies(
-            [STUDY], options.out or Path(place) / "sweep", lab=lab, seeds=options.seeds, epochs=options.epochs
-        )
+        run_studies([STUDY], out, seeds=options.seeds, epochs=options.epochs, arms=arms)
         minutes = (time.monotonic() - began) / 60
-    runs = len(alphas) * options.seeds
+    runs = len(arms) * options.seeds
     workers, _ = job_count("auto")
-    what = f"α sweep on shapes, {len(alphas)} values, {options.seeds} seeds, {workers} cores"
+    what = f"α sweep on shapes, {len(arms)} values, {options.seeds} seeds, {workers} cores"
     bound = BOUND * runs / 12
     row(what, f"{bound:.0f} minutes", f"{minutes:.1f} minutes ({minutes / bound:.2f} × the bound)")
 

@@ -48,6 +48,10 @@ JITTER = ("jitter", "jitter, patch", "no jitter", "no jitter, patch")
 HEADS = "LooC, colour and rotation"
 
 
+def pair(patch: float, random: float) -> dict[str, float]:
+    return {"similarity/patch": patch, "similarity/random": random}
+
+
 def row(**values: float) -> dict[str, float]:
     return values
 
@@ -93,6 +97,10 @@ CASES: dict[tuple[str, str], tuple[Means, Means]] = {
     ("ns-alpha", "own"): (
         join(curve("shape_bias", UP), {CENTRED: row(shape_bias=0.5)}),
         join(curve("shape_bias", UP), {CENTRED: row(shape_bias=0.25)}),
+    ),
+    ("ns-alpha", "own2"): (
+        {"α = 2": pair(0.2, 0.1), "α = 2 separate": pair(0.4, 0.1)},
+        {"α = 2": pair(0.4, 0.1), "α = 2 separate": pair(0.6, 0.4)},
     ),
     ("ns-alpha", "22"): (
         {BASE: {"texture_classes/median": 0.05, "texture_classes/highest": 0.8, "texture_classes/near_chance": 0.7}},

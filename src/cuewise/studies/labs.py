@@ -25,6 +25,9 @@ class Lab:
     alpha: float  # where a study needs one α only
     out_alphas: tuple[float, ...]  # also trained with the weight outside the exponential
     centred_alphas: tuple[float, ...]  # also trained with centred negatives, a form of our own
+    separate_alphas: tuple[
+        float, ...
+    ]  # also trained with batch statistics of the negatives' own, as published
     byol_alpha: float
     banks: tuple[int, ...]  # lengths of MoCo's queue
     patch_ranges: tuple[str, ...]  # of the grid study, from small to large
@@ -76,6 +79,7 @@ SHAPES = Lab(
     alpha=2.0,
     out_alphas=(2,),
     centred_alphas=(2,),
+    separate_alphas=(2,),
     byol_alpha=0.05,
     banks=(128, 512, 2048),
     patch_ranges=("2:5", "5:12", "8:16"),
@@ -124,6 +128,7 @@ PHOTOGRAPHS = Lab(
     alpha=1.0,
     out_alphas=(2,),
     centred_alphas=(2,),
+    separate_alphas=(2,),
     byol_alpha=0.05,
     banks=(512, 2048, 8192),
     patch_ranges=("2:5", "4:10", "8:16"),

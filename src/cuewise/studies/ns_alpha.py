@@ -21,12 +21,14 @@ def sweep(lab: Lab) -> list[str]:
 
 
 def arms(lab: Lab) -> list[Arm]:
-    """α = 0 is the method without the negative; then the weight outside the exponential, then centred negatives."""
+    """α = 0 is the method without the negative; then other forms: the weight outside, centred, statistics of their own."""
     inside = [Arm(name_of(a), lab.negative(a) if a else {}, x=a) for a in lab.alphas]
     outside = [Arm(name_of(a, "out"), lab.negative(a, alpha_mode="out"), x=a) for a in lab.out_alphas]
-    form: dict[str, Any] = {lab.main: {"center": 1.0}}
-    centred = [Arm(name_of(a, "centred"), lab.negative(a, **form), x=a) for a in lab.centred_alphas]
-    return inside + outside + centred
+    center: dict[str, Any] = {lab.main: {"center": 1.0}}
+    centred = [Arm(name_of(a, "centred"), lab.negative(a, **center), x=a) for a in lab.centred_alphas]
+    own: dict[str, Any] = {lab.main: {"statistics": "separate"}}
+    separate = [Arm(name_of(a, "separate"), lab.negative(a, **own), x=a) for a in lab.separate_alphas]
+    return inside + outside + centred + separate
 
 
 def hard_before_training(t: Table, lab: Lab) -> Verdict:
@@ -127,6 +129,21 @@ def centred_helps(t: Table, lab: Lab) -> Verdict:
     return Verdict(held, f"shape_bias {'; '.join(said)}")
 
 
+def sharing_helps(t: Table, lab: Lab) -> Verdict:
+    """How far patch negatives stay above random pairs in evaluation mode: shared batch statistics against separate."""
+    both = [(name_of(a), name_of(a, "separate")) for a in lab.separate_alphas]
+    quantities = ("similarity/patch", "similarity/random")
+    if not both or not t.has([n for pair in both for n in pair], *quantities):
+        return NOT_MEASURED
+    held, said = True, []
+    for shared, separate in both:
+        gap = {n: t.row(n, quantities[0]) - t.row(n, quantities[1]) for n in (shared, separate)}
+        held = held and agree(gap[separate] - gap[shared])
+        said.append(f"{shared}: {gap[shared].mean():.3f}, separate {gap[separate].mean():.3f}, difference "
+                    f"{signed(gap[separate] - gap[shared])}")  # fmt: skip
+    return Verdict(held, f"patch − random similarity, {'; '.join(said)}")
+
+
 def long_tail(t: Table, lab: Lab) -> Verdict:
     """Claim 22, on the arm without negatives."""
     names = [name_of(0)]
@@ -143,7 +160,7 @@ def groups(lab: Lab) -> dict[str, Sequence[str]]:
 
 
 def all_forms(lab: Lab) -> dict[str, Sequence[str]]:
-    other = {"out": lab.out_alphas, "centred": lab.centred_alphas}
+    other = {"out": lab.out_alphas, "centred": lab.centred_alphas, "separate": lab.separate_alphas}
     return {"in": sweep(lab), **{form: [name_of(a, form) for a in alphas] for form, alphas in other.items()}}
 
 
@@ -167,6 +184,8 @@ STUDY = Study(
         Claim("16", "fine-grained accuracy drops more than coarse", "B", fine_suffers),
         Claim("20", "the weight inside the exponential lowers similarity more than outside", "C", inside_lowers_more),
         Claim("own", "centred negatives raise shape bias, and more than the published form", "C", centred_helps),
+        Claim("own2", "batch statistics shared with the views push patch negatives further down in evaluation mode "
+              "than statistics of their own", "C", sharing_helps),
         Claim("22", "on pure texture most classes are near chance and a few far above", "B", long_tail),
     ),
     figures=(
@@ -176,7 +195,7 @@ STUDY = Study(
                ("clean", "texture_free", "fine", "coarse", "cue/texture_only", "cue/silhouette", "cue/sketch"), groups),
         Figure("similarity", "Similarity to the query (evaluation mode)", "α", "cosine similarity",
                ("similarity/positive", "similarity/random", "similarity/patch", "similarity/texture"), groups),
-        Figure("forms", "α inside and outside the exponential, and centred negatives", "α", "share, similarity",
-               ("shape_bias", "similarity/patch"), all_forms),
+        Figure("forms", "Forms of the negative: α outside the exponential, centred, statistics of their own", "α",
+               "share, similarity", ("shape_bias", "similarity/patch"), all_forms),
     ),
 )  # fmt: skip
