@@ -25,8 +25,8 @@ from cuewise.make.run import make_set
 from row import row
 
 CASES = {  # images and settings: a few seconds on one worker each
-    "gaussian": (600, {}),
-    "anisotropic": (600, {}),
+    "gaussian": (1200, {}),
+    "anisotropic": (1200, {}),
     "corrupted": (16, {}),
     "quilting": (160, {}),
     "texture": (60, {"fast": True}),
