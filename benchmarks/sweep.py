@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 from cuewise.studies.labs import SHAPES
-from cuewise.studies.ns_alpha import STUDY, sweep
+from cuewise.studies.ns_alpha import sweep
 from cuewise.studies.run import job_count, run_studies
 from row import row
 
@@ -20,6 +20,7 @@ BOUND = 45.0  # minutes, 4 values and 3 seeds
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--study", default="ns-alpha", choices=("ns-alpha", "ns-alpha-color"))
     parser.add_argument("--out", type=Path)
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--epochs", type=int)
@@ -28,11 +29,11 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as place:
         out = options.out or Path(place) / "sweep"
         began = time.monotonic()
-        run_studies([STUDY], out, seeds=options.seeds, epochs=options.epochs, arms=arms)
+        run_studies([options.study], out, seeds=options.seeds, epochs=options.epochs, arms=arms)
         minutes = (time.monotonic() - began) / 60
     runs = len(arms) * options.seeds
     workers, _ = job_count("auto")
-    what = f"α sweep on shapes, {len(arms)} values, {options.seeds} seeds, {workers} cores"
+    what = f"α sweep on shapes ({options.study}), {len(arms)} values, {options.seeds} seeds, {workers} cores"
     bound = BOUND * runs / 12
     row(what, f"{bound:.0f} minutes", f"{minutes:.1f} minutes ({minutes / bound:.2f} × the bound)")
 

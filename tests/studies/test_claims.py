@@ -8,6 +8,7 @@ import pytest
 
 from cuewise.errors import UserError
 from cuewise.studies.labs import SHAPES, Lab
+from cuewise.studies.ns_alpha_color import FORMS
 from cuewise.studies.study import Study, choose, studies
 from cuewise.studies.table import Table
 
@@ -165,6 +166,7 @@ CASES: dict[tuple[str, str], tuple[Means, Means]] = {
         {"LooC": row(clean=0.5), "AddOne": row(clean=0.6)},
     ),
 }  # fmt: skip
+CASES |= {("ns-alpha-color", n): case for (s, n), case in CASES.items() if s == "ns-alpha" and n not in FORMS}
 CLAIMS = [(s, c.number) for s, study in studies().items() for c in study.claims]
 
 
