@@ -434,6 +434,7 @@ def reproduce(
     jobs: str = "auto",
     arms: list[str] | None = None,
     precision: str = "auto",
+    method: str | None = None,
     overwrite: bool = False,
 ) -> dict[str, Any]:
     """Put the papers' claims to the test at lab scale: train, measure over seeds, say what held.
@@ -448,6 +449,7 @@ def reproduce(
     epochs: of every run [the lab's own; three times as many in looc-rotation]
     jobs: runs side by side: auto (one a core) or a number
     arms: names of arms to run, with * for any text; claims that need others are then not measured [all]
+    method: moco or simclr, for studies that are not about a method [simclr on shapes, moco on photographs]
     precision: auto (as `pretrain`), 32 or bf16; bf16 is a third faster on a CPU that computes in it
     overwrite: start again, the trained arms in --out included
     """
@@ -465,6 +467,7 @@ def reproduce(
         jobs=jobs,
         arms=arms or [],
         precision=precision,
+        method=method,
         overwrite=overwrite,
     )
 

@@ -21,9 +21,10 @@ from cuewise.cli import main
 from cuewise.config import merge
 from cuewise.errors import UserError
 from cuewise.studies.jobs import Job, departures, is_trained, job_of, run_job
+from cuewise.studies.labs import SHAPES
 from cuewise.studies.plan import Plan
 from cuewise.studies.results import table_of
-from cuewise.studies.run import in_precision, run_studies
+from cuewise.studies.run import in_precision, run_studies, with_method
 from cuewise.studies.study import Arm
 from cuewise.studies.timing import fitting_epochs
 from tests.conftest import photograph
@@ -123,6 +124,15 @@ def test_precision_is_part_of_an_arm(tmp_path: Path, monkeypatch: pytest.MonkeyP
     with pytest.raises(UserError, match="no bf16 arithmetic"):
         run_studies([STUDY], tmp_path / "out", lab=LAB, precision="bf16")
     assert not (tmp_path / "out").exists()  # refused before anything is written
+
+
+def test_another_method() -> None:
+    lab = with_method(LAB, "moco")
+    assert with_method(LAB, None) == LAB
+    assert lab.main == "moco"
+    assert lab.config({}, lab.main, 0, 1)["method"] == "moco"
+    with pytest.raises(UserError, match="--method byol: this lab has settings for moco and simclr"):
+        with_method(SHAPES, "byol")
 
 
 def test_a_study_may_train_longer(tmp_path: Path) -> None:

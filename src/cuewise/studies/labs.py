@@ -113,7 +113,10 @@ PHOTOGRAPHS = Lab(
     },
     main="moco",
     methods={
-        "simclr": {"optim": {"lr": 0.004, "warmup_epochs": 1}, "simclr": {"temperature": 0.2}},
+        "simclr": {
+            "optim": {"lr": 0.004, "warmup_epochs": 1},
+            "simclr": {"temperature": 0.2, "statistics": "shared"},
+        },
         "moco": {
             **QUICK,
             "moco": {"queue": 4096, "temperature": 0.2, "momentum": 0.99, "statistics": "shared"},

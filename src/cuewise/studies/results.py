@@ -36,6 +36,7 @@ def document_of(
         "sets": {role: list(specs) for role, specs in plan.lab.sets.items()},
         "seeds": list(plan.seeds),
         "epochs": plan.epochs,
+        "method": plan.lab.main,
         "precision": plan.lab.base.get("precision", "auto"),
         "budget_minutes": budget,
         "took_seconds": took,

@@ -34,6 +34,7 @@ from cuewise.train.log import read_metrics
 MEASURE_SHARE = (
     0.35  # what an embedded image costs of a training image: one forward instead of three and a backward
 )
+MAIN = ("moco", "simclr")  # methods that take every dial of the studies
 FIT_SECONDS = 6.0  # of the probes of one arm
 
 
@@ -50,6 +51,7 @@ def run_studies(
     jobs: str = "auto",
     arms: Sequence[str] = (),
     precision: str = "auto",
+    method: str | None = None,
     overwrite: bool = False,
     lab: Lab | None = None,
 ) -> dict[str, Any]:
@@ -57,7 +59,7 @@ def run_studies(
     began = time.monotonic()
     if seeds < 1:
         raise UserError(f"--seeds {seeds}: must be 1 or more (3 for intervals)")
-    lab = in_precision(lab or lab_of(data, val, ood), precision)
+    lab = with_method(in_precision(lab or lab_of(data, val, ood), precision), method)
     chosen = only_arms(choose(names), lab, arms)
     claim(out, overwrite)
     workers, threads = job_count(jobs)
@@ -84,6 +86,14 @@ def in_precision(lab: Lab, precision: str) -> Lab:
         return lab
     resolve_precision(precision, resolve_devices(str(lab.base.get("devices", "auto")))[0])
     return replace(lab, base=merge(lab.base, {"precision": precision}))
+
+
+def with_method(lab: Lab, method: str | None) -> Lab:
+    """The lab whose studies use that method where they do not name one themselves."""
+    able = [m for m in MAIN if m in lab.methods]
+    if method is not None and method not in able:
+        raise UserError(f"--method {method}: this lab has settings for {' and '.join(able)}")
+    return replace(lab, main=method or lab.main)
 
 
 def claim(out: Path, overwrite: bool) -> None:
@@ -127,6 +137,7 @@ def budgeted(
         "seeds": seeds,
         "epochs": epochs,
         "lab": lab.name,
+        "method": lab.main,
         "precision": lab.base.get("precision", "auto"),
     }
     if note.is_file() and (saved := json.loads(note.read_text())).get("asked") == asked:
