@@ -1,6 +1,7 @@
 """An α sweep of `reproduce` on the embedded shapes, evaluation included, against its bound of 45 minutes on 2 cores.
 
-`python benchmarks/sweep.py [--out DIR] [--seeds 3]`: four values of α, all seeds, every measure of ns-alpha, in a fresh folder.
+`python benchmarks/sweep.py [--study ns-alpha] [--out DIR] [--seeds 3]`: four values of α, all seeds, every measure of the
+study, in a fresh folder.
 """
 
 from __future__ import annotations

@@ -449,8 +449,8 @@ def reproduce(
     epochs: of every run [the lab's own; three times as many in looc-rotation]
     jobs: runs side by side: auto (one a core) or a number
     arms: names of arms to run, with * for any text; claims that need others are then not measured [all]
+    precision: auto (as `pretrain`), 32 or bf16, which is faster on a CPU that computes in it
     method: moco or simclr, for studies that are not about a method [simclr on shapes, moco on photographs]
-    precision: auto (as `pretrain`), 32 or bf16; bf16 is a third faster on a CPU that computes in it
     overwrite: start again, the trained arms in --out included
     """
     from cuewise.studies.run import run_studies

@@ -48,7 +48,10 @@ def moved(_context: Any, a: Any, x: Any) -> Any:
 
 @njit(cache=True, nogil=True, inline="always", fastmath=FAST, error_model="numpy")
 def conductance(a: Any, b: Any, option: Any, scale: Any) -> Any:
-    """scale·g as a function of a·b = k·δ²: 1 Perona–Malik's exponential, 2 their rational one, 3 Tukey's biweight."""
+    """scale·g as a function of a·b = k·δ²: 1 Perona–Malik's exponential, 2 their rational one, 3 Tukey's biweight.
+
+    GENTLE is 1 by the cheaper exponential.
+    """
     if option == GENTLE:
         return exp2_near(a, b, scale)
     if option == 1:
@@ -148,8 +151,9 @@ def load(image: Floats, planes: Fixed, stride: int) -> None:
                 green[at + j] = np.int32(pixels[U(3) * j + U(1)] * ONE)
                 blue[at + j] = np.int32(pixels[U(3) * j + U(2)] * ONE)
         else:
-            for j in range(width * channels):
-                planes[j % channels, i * stride + j // channels] = np.int32(pixels[j] * ONE)
+            for c in range(channels):
+                for j in range(width):
+                    planes[c, i * stride + j] = np.int32(image[i, j, c] * ONE)
 
 
 @njit(cache=True, nogil=True)
@@ -165,5 +169,6 @@ def store(planes: Fixed, image: Floats, stride: int) -> None:
                 pixels[U(3) * j + U(1)] = np.float32(green[at + j]) * INVERSE
                 pixels[U(3) * j + U(2)] = np.float32(blue[at + j]) * INVERSE
         else:
-            for j in range(width * channels):
-                pixels[j] = np.float32(planes[j % channels, i * stride + j // channels]) * INVERSE
+            for c in range(channels):
+                for j in range(width):
+                    image[i, j, c] = np.float32(planes[c, i * stride + j]) * INVERSE

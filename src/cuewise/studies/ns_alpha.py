@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from cuewise.studies.labs import Lab
@@ -45,7 +45,7 @@ def hard_before_training(t: Table, lab: Lab) -> Verdict:
     return Verdict(bool(held), "; ".join(said))
 
 
-def falls(quantity: str) -> object:
+def falls(quantity: str) -> Callable[[Table, Lab], Verdict]:
     def judge(t: Table, lab: Lab) -> Verdict:
         if not t.has(sweep(lab), quantity):
             return NOT_MEASURED
@@ -173,9 +173,9 @@ STUDY = Study(
     claims=(
         Claim("10", "before any such training, patch and texture negatives are harder than other images", "A",
               hard_before_training),
-        Claim("11", "similarity to patch negatives falls with α", "A", falls("similarity/patch")),  # type: ignore[arg-type]
+        Claim("11", "similarity to patch negatives falls with α", "A", falls("similarity/patch")),
         Claim("12", "similarity to texture negatives falls too, though only patches were trained on", "B",
-              falls("similarity/texture")),  # type: ignore[arg-type]
+              falls("similarity/texture")),
         Claim("13", "similarity of positives falls and spreads as α grows", "B", looser),
         Claim("14", "shape bias rises with α, texture decisions fall", "B", towards_shape),
         Claim("14c", "shape decisions rise in absolute terms", "C", better_at_shape),

@@ -34,8 +34,8 @@ from cuewise.train.log import read_metrics
 MEASURE_SHARE = (
     0.35  # what an embedded image costs of a training image: one forward instead of three and a backward
 )
-MAIN = ("moco", "simclr")  # methods that take every dial of the studies
 FIT_SECONDS = 6.0  # of the probes of one arm
+MAIN = ("moco", "simclr")  # methods that take every dial of the studies
 
 
 def run_studies(
