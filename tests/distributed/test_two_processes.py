@@ -33,7 +33,8 @@ Case = tuple[str, Negatives, str]
 EVERY: list[Case] = [(name, dial, "") for name, dial in CASES] + [
     (name, PATCH, hard) for name, kind in methods().items() if kind.takes_hard for hard in MAKERS
 ]
-EVERY += [(name, PATCH, "center") for name in ("moco", "simclr")]
+EVERY += [(name, PATCH, "center") for name in ("moco", "simclr")] + [("moco", PATCH, "negatives_gradient")]
+EVERY += [(name, PATCH, "shared") for name in ("moco", "simclr", "byol")]
 NAMES = IDS + [f"{name}-{hard}" for name, _, hard in EVERY if hard]
 # Batch norm would differ by design (statistics of half a batch), so encoder and heads go without it here.
 
@@ -50,8 +51,12 @@ def without_batch_norm(m: torch.nn.Module) -> torch.nn.Module:
 def build(name: str, dial: Negatives, hard: str) -> Any:
     m: Any = without_batch_norm(small_method(name, negatives=dial, norm="group"))
     m.hard = MAKERS.get(hard)
-    if hard == "center":
-        m.settings = replace(m.settings, center=0.7)
+    own: dict[str, dict[str, Any]] = {
+        "center": {"center": 0.7},
+        "negatives_gradient": {"negatives_gradient": True},
+        "shared": {"statistics": "shared"},
+    }
+    m.settings = replace(m.settings, **own.get(hard, {}))
     return m.double()
 
 

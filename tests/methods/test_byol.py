@@ -38,3 +38,19 @@ def test_too_strong_a_repulsion_is_said(capsys: pytest.CaptureFixture[str]) -> N
     assert capsys.readouterr().err == ""
     small_method("byol", negatives=Negatives(("patch",), (0.5,), 2))
     assert "outweighs" in capsys.readouterr().err
+
+
+def test_shared_statistics_put_a_view_and_its_negatives_in_one_batch() -> None:
+    """The target's embedding of both is that of the joined batch; apart, the view's does not know of the negatives."""
+    dial = Negatives(("patch", "regular"), (0.05, 0.1), 2)
+    shared: Any = small_method("byol", negatives=dial, statistics="shared").train()
+    apart: Any = small_method("byol", negatives=dial).train()
+    plain: Any = small_method("byol").train()
+    views, labels = small_batch(shared)
+    both = torch.cat([views["first"], views["patch:first"].flatten(0, 1)])
+    expected = small_method("byol").train().aim(both)  # type: ignore[operator]
+    step = shared(views, labels)
+    torch.testing.assert_close(step.z, expected[:8])
+    torch.testing.assert_close(apart(views, labels).z, plain(views, labels).z)
+    assert not torch.allclose(step.z, plain(views, labels).z, atol=1e-4)
+    assert step.negatives.shape == (8, 2, 16)

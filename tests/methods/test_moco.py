@@ -171,8 +171,8 @@ def test_running_statistics_do_not_depend_on_the_batch(make, batch):  # type: ig
     assert not m.key_network.training
     assert m.encoder.training
     views, _ = batch(m)
-    whole, _ = m.embed_keys(views)
-    part, _ = m.embed_keys({"key": views["key"][:3]})
+    (whole,) = m.embed_keys([views["key"]])
+    (part,) = m.embed_keys([views["key"][:3]])
     torch.testing.assert_close(whole[:3], part, rtol=1e-4, atol=1e-5)
     with torch.no_grad():
         m.encoder.backbone.bn1.running_mean.fill_(2.0)
@@ -181,11 +181,67 @@ def test_running_statistics_do_not_depend_on_the_batch(make, batch):  # type: ig
     torch.testing.assert_close(m.key_network[0].backbone.bn1.running_mean, torch.full((8,), 1.1))
 
 
-def test_unknown_statistics_are_refused(make):  # type: ignore[no-untyped-def]
+@pytest.mark.parametrize("name", ["moco", "looc", "infomin", "simclr", "byol"])
+def test_unknown_statistics_are_refused(make, name):  # type: ignore[no-untyped-def]
     from cuewise import UserError
 
-    with pytest.raises(UserError, match="separate, shared or ema"):
-        make("moco", statistics="magic")
+    known = "separate or shared" if name in ("simclr", "byol") else "separate, shared or ema"
+    with pytest.raises(UserError, match=f"{name}.statistics 'magic': {known}"):
+        make(name, statistics="magic")
+
+
+@pytest.mark.parametrize("statistics", ["separate", "shared"])
+def test_negatives_can_take_gradient(make, batch, statistics):  # type: ignore[no-untyped-def]
+    """They pass the query's encoder, so loss and gradient are those of the same logits with q and n both learned."""
+    dial = Negatives(("patch",), (2.0,), count=2)
+    m = make("moco", negatives=dial, groups=1, norm="group", negatives_gradient=True, statistics=statistics)
+    with torch.no_grad():
+        for p in m.key_network.parameters():
+            p.mul_(1.1)  # another network than the query's
+    views, labels = batch(m)
+    network = nn.Sequential(m.encoder, m.projector)
+    q, n = (
+        F.normalize(network(views["query"]), dim=1),
+        F.normalize(network(views["patch:query"].flatten(0, 1)), dim=1),
+    )
+    k = F.normalize(m.key_network(views["key"]), dim=1)
+    total = 0.0
+    for i in range(8):
+        logits = [
+            q[i] @ k[i],
+            *(q[i] @ row for row in m.queue),
+            *(2.0 * (q[i] @ n[2 * i + j]) for j in range(2)),
+        ]
+        total = total - torch.log_softmax(torch.stack(logits) / 0.2, 0)[0] / 8
+    expected = torch.autograd.grad(total, list(network.parameters()))
+    step = m(views, labels)
+    torch.testing.assert_close(step.loss, total, rtol=1e-5, atol=1e-6)
+    found = torch.autograd.grad(step.loss, list(network.parameters()))
+    for ours, theirs in zip(found, expected):
+        torch.testing.assert_close(ours, theirs, rtol=1e-3, atol=1e-5)
+    assert not step.negatives.requires_grad
+    fixed = make("moco", negatives=dial, groups=1, norm="group", statistics=statistics)
+    fixed.load_state_dict(m.state_dict())
+    assert fixed(views, labels).loss != step.loss
+
+
+def test_negatives_with_gradient_share_the_batch_of_the_query(make, batch):  # type: ignore[no-untyped-def]
+    dial = Negatives(("patch",), (2.0,))
+    z = {}
+    for statistics in ("separate", "shared"):
+        m = make("moco", negatives=dial, negatives_gradient=True, statistics=statistics)
+        views, labels = batch(m)
+        z[statistics] = m(views, labels).z
+        alone = make("moco")(views, labels)
+        same = torch.allclose(z[statistics], alone.z, atol=1e-5)
+        assert same == (statistics == "separate")
+
+
+def test_looc_refuses_gradient_through_negatives(make):  # type: ignore[no-untyped-def]
+    from cuewise import UserError
+
+    with pytest.raises(UserError, match="for moco"):
+        make("looc", negatives_gradient=True)
 
 
 @pytest.mark.parametrize("name", ["moco", "simclr"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import pytest
 
@@ -51,6 +52,12 @@ HEADS = "LooC, colour and rotation"
 
 def pair(patch: float, random: float) -> dict[str, float]:
     return {"similarity/patch": patch, "similarity/random": random}
+
+
+def gradient(random: float, clean: float) -> Means:
+    """Without gradient 0.8 between random pairs and an accuracy of 0.2."""
+    without = {f"α = {a:g}": {**pair(0.9, 0.8), "clean": 0.2} for a in SHAPES.gradient_alphas}
+    return without | {f"{a} gradient": {**pair(0.4, random), "clean": clean} for a in without}
 
 
 def row(**values: float) -> dict[str, float]:
@@ -103,6 +110,7 @@ CASES: dict[tuple[str, str], tuple[Means, Means]] = {
         {"α = 2": pair(0.2, 0.1), "α = 2 separate": pair(0.4, 0.1)},
         {"α = 2": pair(0.4, 0.1), "α = 2 separate": pair(0.6, 0.4)},
     ),
+    ("ns-alpha", "own3"): (gradient(random=0.3, clean=0.25), gradient(random=0.3, clean=0.1)),
     ("ns-alpha", "22"): (
         {BASE: {"texture_classes/median": 0.05, "texture_classes/highest": 0.8, "texture_classes/near_chance": 0.7}},
         {BASE: {"texture_classes/median": 0.5, "texture_classes/highest": 0.8, "texture_classes/near_chance": 0.1}},
@@ -206,6 +214,18 @@ def test_a_study_is_whole(study: Study) -> None:
     for figure in study.figures:
         assert all(set(names) <= set(arms) for names in figure.groups(SHAPES).values())
     assert all(c.strength in "ABC" for c in study.claims)
+
+
+def test_gradient_through_negatives_is_an_arm_of_moco_only() -> None:
+    """SimCLR's negatives take gradient as published."""
+    names = {
+        m: [a.name for a in studies()["ns-alpha"].arms(replace(SHAPES, main=m))] for m in ("moco", "simclr")
+    }
+    assert [n for n in names["moco"] if n not in names["simclr"]] == ["α = 2 gradient", "α = 3 gradient"]
+    arm = next(
+        a for a in studies()["ns-alpha"].arms(replace(SHAPES, main="moco")) if a.name == "α = 3 gradient"
+    )
+    assert arm.settings["moco"] == {"negatives_gradient": True}
 
 
 def test_unknown_study() -> None:

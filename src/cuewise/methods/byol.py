@@ -12,17 +12,19 @@ from torch import Tensor, nn
 
 from cuewise.encoders.heads import mlp, unit
 from cuewise.encoders.momentum import follow, momentum_copy
-from cuewise.methods.method import Method, MethodSettings, Step, negative_role
+from cuewise.methods.method import Method, MethodSettings, Step, check_statistics, negative_role
 from cuewise.objectives.byol import byol
 
 
 @dataclass(frozen=True)
 class Settings(MethodSettings):
-    """momentum of the target at the start (it rises to 1), hidden width and dim of projector and predictor."""
+    """momentum of the target at the start (it rises to 1), hidden width and dim of projector and predictor, batch
+    statistics of the negatives."""
 
     momentum: float = 0.99
     hidden: int = 4096
     dim: int = 256
+    statistics: str = "separate"  # or "shared": a view and its negatives in one forward batch of the target
 
 
 class BYOL(Method):
@@ -41,6 +43,7 @@ class BYOL(Method):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         s: Settings = self.settings
+        check_statistics(self.name, s.statistics, "separate", "shared")
         self.projector = mlp([self.encoder.dim, s.hidden, s.dim], norm=True)
         self.predictor = mlp([s.dim, s.hidden, s.dim], norm=True)
         self.target = momentum_copy(nn.Sequential(self.encoder, self.projector))
@@ -64,29 +67,34 @@ class BYOL(Method):
 
     def forward(self, views: dict[str, Tensor], labels: Tensor) -> Step:
         # targets and negatives first: they need no memory beside the activations that the gradient will need
-        z = {role: self.aim(views[role]) for role in self.views}
+        z, made = {}, {}
+        for role in self.views:
+            z[role], *made[role] = self.aim_with_negatives(views, role)
         others = {"first": "second", "second": "first"}
-        away = {role: self.embed_negatives(views, role, z[other]) for role, other in others.items()}
+        away = {role: self.with_regular(made[role], z[other]) for role, other in others.items()}
         p = {role: self.predict(views[role]) for role in self.views}
         loss = p["first"].new_zeros(())
         for role, other in others.items():
-            loss = loss + byol(p[role], z[other], away[role][0], alpha=self.negatives.weights)
-        return Step(loss / 2, z["first"], z["second"], away["second"][1])
+            loss = loss + byol(p[role], z[other], away[role], alpha=self.negatives.weights)
+        return Step(
+            loss / 2, z["first"], z["second"], torch.cat(made["second"], 1) if made["second"] else None
+        )
 
-    @torch.no_grad()
-    def embed_negatives(
-        self, views: dict[str, Tensor], role: str, targets: Tensor
-    ) -> tuple[Tensor | None, Tensor | None]:
-        """B×M×C negatives of the online view `role`, in the dial's order; and those among them that are images."""
-        columns: list[Tensor] = []
-        for kind, _ in self.negatives.active:
-            if kind == "regular":
-                columns.append(self.another(targets).unsqueeze(1))
-            else:
-                x = views[negative_role(kind, role)]  # B×m×3×H×W
-                columns.append(self.aim(x.flatten(0, 1)).unflatten(0, x.shape[:2]))
-        images = [c for c, (kind, _) in zip(columns, self.negatives.active) if kind != "regular"]
-        return (torch.cat(columns, 1) if columns else None), (torch.cat(images, 1) if images else None)
+    def aim_with_negatives(self, views: dict[str, Tensor], role: str) -> list[Tensor]:
+        """The target's B×C of a view, and B×m×C of each kind of negatives that were made of it."""
+        images = [views[role], *(views[negative_role(k, role)].flatten(0, 1) for k in self.negatives.images)]
+        if self.settings.statistics == "shared":
+            z, *ns = self.aim(torch.cat(images)).split([len(x) for x in images])
+        else:
+            z, *ns = (self.aim(x) for x in images)
+        return [z, *(n.unflatten(0, (len(z), -1)) for n in ns)]
+
+    def with_regular(self, made: list[Tensor], targets: Tensor) -> Tensor | None:
+        """B×M×C, all negatives of a view in the dial's order: those made of it, and other images of the batch."""
+        rest = iter(made)
+        kinds = [kind for kind, _ in self.negatives.active]
+        columns = [self.another(targets).unsqueeze(1) if k == "regular" else next(rest) for k in kinds]
+        return torch.cat(columns, 1) if columns else None
 
     def another(self, targets: Tensor) -> Tensor:
         """For each row the target of another image, uniform over the whole batch of all processes."""

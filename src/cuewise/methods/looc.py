@@ -16,7 +16,7 @@ from cuewise.encoders.momentum import follow, follow_statistics, forward_in_grou
 from cuewise.encoders.spaces import Heads, check_split
 from cuewise.errors import UserError
 from cuewise.methods import moco
-from cuewise.methods.method import Method, Shown, Step, centred, check_share, negative_role
+from cuewise.methods.method import Method, Shown, Step, centred, check_share, check_statistics, negative_role
 from cuewise.objectives.looc import space_losses
 
 
@@ -50,9 +50,12 @@ class LooC(Method):
         super().__init__(*args, **kwargs)
         s: Settings = self.settings.fitted(1 << 19, 1 << 20)
         self.settings = s
-        if s.statistics not in ("separate", "shared", "ema"):
-            raise UserError(f"{self.name}.statistics {s.statistics!r}: separate, shared or ema")
+        check_statistics(self.name, s.statistics, "separate", "shared", "ema")
         check_share(self.name, s.center)
+        if s.negatives_gradient:
+            raise UserError(
+                f"{self.name}.negatives_gradient is for moco, infomin: the negatives of looc take none"
+            )
         if s.plus_plus:
             check_split(self.encoder)
         assert s.queue is not None

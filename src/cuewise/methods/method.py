@@ -174,6 +174,12 @@ def check_share(method: str, share: float) -> None:
         raise UserError(f"{method}.center {share}: a share from 0 to 1")
 
 
+def check_statistics(method: str, value: str, *known: str) -> None:
+    """METHOD.statistics, which images share the statistics of a forward batch."""
+    if value not in known:
+        raise UserError(f"{method}.statistics {value!r}: {', '.join(known[:-1])} or {known[-1]}")
+
+
 def centred(ns: Tensor, share: float, comm: Comm) -> Tensor:
     """Negatives B×M×C less `share` of the mean negative of the whole batch; as they are where that is 0."""
     return own_part(ns, comm.gather(ns), share) if share else ns

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -12,9 +13,16 @@ from torch import Tensor, nn
 
 from cuewise.encoders.heads import mlp, unit
 from cuewise.encoders.momentum import follow, follow_statistics, forward_in_groups, momentum_copy
-from cuewise.errors import UserError
 from cuewise.methods.hard import Contrast, everyones_rows
-from cuewise.methods.method import Method, MethodSettings, Step, centred, check_share, negative_role
+from cuewise.methods.method import (
+    Method,
+    MethodSettings,
+    Step,
+    centred,
+    check_share,
+    check_statistics,
+    negative_role,
+)
 from cuewise.objectives.nce import extended_nce
 
 
@@ -31,6 +39,7 @@ class Settings(MethodSettings):
     # "ema", running statistics that follow the query's, so that no batch can be told by its statistics
     statistics: str = "separate"
     center: float = 0.0  # share of the mean negative that is taken off each negative, 0 (as published) to 1
+    negatives_gradient: bool = False  # negatives pass the query's encoder, and are themselves pushed away
 
     def fitted(self, images: int, steps: int) -> Settings:
         # the papers keep 16,384 keys for 125,000 images and 65,536 for 1.28 million
@@ -40,7 +49,8 @@ class Settings(MethodSettings):
 
 
 class MoCo(Method):
-    """A query is told from K queued keys and from its own negatives; gradient flows through the query alone."""
+    """A query is told from K queued keys and from its own negatives; gradient flows through the query, and where
+    `negatives_gradient` says so through the negatives."""
 
     name = "moco"
     summary = "momentum contrast with a queue (MoCo-v2), and non-semantic negatives"
@@ -58,8 +68,7 @@ class MoCo(Method):
         super().__init__(*args, **kwargs)
         s: Settings = self.settings.fitted(1 << 19, 1 << 20)
         self.settings = s
-        if s.statistics not in ("separate", "shared", "ema"):
-            raise UserError(f"moco.statistics {s.statistics!r}: separate, shared or ema")
+        check_statistics(self.name, s.statistics, "separate", "shared", "ema")
         check_share(self.name, s.center)
         assert s.queue is not None
         d = self.encoder.dim
@@ -89,15 +98,18 @@ class MoCo(Method):
 
     def forward(self, views: dict[str, Tensor], labels: Tensor) -> Step:
         # keys first: once the query's activations are held for its gradient, each map of a key would be fresh memory
-        k, ns = self.embed_keys(views)  # B×C, B×M×C
-        q = unit(self.projector(self.encoder(views["query"])))  # B×C
+        negatives = [views[negative_role(kind, "query")].flatten(0, 1) for kind in self.negatives.images]
+        learned, fixed = (negatives, []) if self.settings.negatives_gradient else ([], negatives)  # B·m×3×H×W
+        k, *ns = self.embed_keys([views["key"], *fixed])
+        q, *ns_learned = self.embed_queries([views["query"], *learned])  # B×C
+        ns = by_query([*ns, *ns_learned], len(q))  # B×M×C
         with torch.autocast(q.device.type, enabled=False):
             s_p = (q * k).sum(1)  # B
             s_n = q @ self.queue.T  # B×K
             s_ns = torch.einsum("bc,bmc->bm", q, self.own(ns)) if ns is not None else None  # B×M
             loss = self.contrast(q, s_p, s_n, s_ns)
         self.pending = k  # the queue still holds only earlier keys: a query never meets its own key there
-        return Step(loss, q.detach(), k, ns)
+        return Step(loss, q.detach(), k, None if ns is None else ns.detach())
 
     def contrast(self, q: Tensor, s_p: Tensor, s_n: Tensor, s_ns: Tensor | None) -> Tensor:
         """The loss of similarities B, B×K, B×M, made harder where --hard says so."""
@@ -113,18 +125,18 @@ class MoCo(Method):
         )
 
     @torch.no_grad()
-    def embed_keys(self, views: dict[str, Tensor]) -> tuple[Tensor, Tensor | None]:
+    def embed_keys(self, images: list[Tensor]) -> list[Tensor]:
         """Keys and negatives through the momentum network; negatives in passes of their own unless shared."""
-        images = [views["key"]]
-        kinds = [negative_role(kind, "query") for kind in self.negatives.images]
-        images += [views[role].flatten(0, 1) for role in kinds]  # B·M×3×H×W
-        b = len(images[0])
+        return self.together_or_apart(images, lambda x: self.key_forward(x, len(images[0])))
+
+    def embed_queries(self, images: list[Tensor]) -> list[Tensor]:
+        """Queries, and negatives that take gradient."""
+        return self.together_or_apart(images, lambda x: unit(self.projector(self.encoder(x))))
+
+    def together_or_apart(self, images: list[Tensor], embed: Callable[[Tensor], Tensor]) -> list[Tensor]:
         if self.settings.statistics == "shared":
-            out = self.key_forward(torch.cat(images), b).split([len(x) for x in images])
-        else:
-            out = tuple(self.key_forward(x, b) for x in images)
-        k, *ns = out
-        return k, torch.cat([n.unflatten(0, (b, -1)) for n in ns], dim=1) if ns else None
+            return list(embed(torch.cat(images)).split([len(x) for x in images]))
+        return [embed(x) for x in images]
 
     def own(self, ns: Tensor) -> Tensor:
         return centred(ns, self.settings.center, self.comm)
@@ -144,3 +156,8 @@ class MoCo(Method):
         self.queue.index_copy_(0, rows, keys.to(self.queue.dtype))
         self.position.copy_((self.position + len(keys)) % K)
         self.pending = None
+
+
+def by_query(ns: list[Tensor], batch: int) -> Tensor | None:
+    """B·m×C of each kind → B×M×C."""
+    return torch.cat([n.unflatten(0, (batch, -1)) for n in ns], dim=1) if ns else None

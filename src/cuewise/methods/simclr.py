@@ -10,7 +10,15 @@ from torch import Tensor
 
 from cuewise.encoders.heads import mlp, unit
 from cuewise.methods.hard import Contrast, everyones_rows
-from cuewise.methods.method import Method, MethodSettings, Step, centred, check_share, negative_role
+from cuewise.methods.method import (
+    Method,
+    MethodSettings,
+    Step,
+    centred,
+    check_share,
+    check_statistics,
+    negative_role,
+)
 from cuewise.objectives.nt_xent import in_batch, nt_xent
 
 
@@ -43,6 +51,7 @@ class SimCLR(Method):
         super().__init__(*args, **kwargs)
         s: Settings = self.settings
         check_share(self.name, s.center)
+        check_statistics(self.name, s.statistics, "separate", "shared")
         self.projector = mlp([self.encoder.dim, s.hidden, s.dim], norm=True)
 
     def begin_step(self, progress: float) -> None:

@@ -25,9 +25,8 @@ class Lab:
     alpha: float  # where a study needs one α only
     out_alphas: tuple[float, ...]  # also trained with the weight outside the exponential
     centred_alphas: tuple[float, ...]  # also trained with centred negatives, a form of our own
-    separate_alphas: tuple[
-        float, ...
-    ]  # also trained with batch statistics of the negatives' own, as published
+    separate_alphas: tuple[float, ...]  # also with batch statistics of the negatives' own, as published
+    gradient_alphas: tuple[float, ...]  # also, where the method is MoCo, with gradient through the negatives
     byol_alpha: float
     banks: tuple[int, ...]  # lengths of MoCo's queue
     patch_ranges: tuple[str, ...]  # of the grid study, from small to large
@@ -80,6 +79,7 @@ SHAPES = Lab(
     out_alphas=(2,),
     centred_alphas=(2,),
     separate_alphas=(2,),
+    gradient_alphas=(2, 3),
     byol_alpha=0.05,
     banks=(128, 512, 2048),
     patch_ranges=("2:5", "5:12", "8:16"),
@@ -132,6 +132,7 @@ PHOTOGRAPHS = Lab(
     out_alphas=(2,),
     centred_alphas=(2,),
     separate_alphas=(2,),
+    gradient_alphas=(2, 3),
     byol_alpha=0.05,
     banks=(512, 2048, 8192),
     patch_ranges=("2:5", "4:10", "8:16"),

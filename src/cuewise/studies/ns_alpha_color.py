@@ -8,7 +8,8 @@ from cuewise.studies.labs import Lab
 from cuewise.studies.ns_alpha import name_of
 from cuewise.studies.study import Arm, Study
 
-FORMS = ("20", "own", "own2")  # claims about other forms of the negative, which are trained in grey only
+# claims about other forms of the negative, which are trained in grey only
+FORMS = ("20", "own", "own2", "own3")
 
 
 def arms(lab: Lab) -> list[Arm]:
