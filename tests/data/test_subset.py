@@ -38,7 +38,7 @@ def animals(write: Write, tmp_path: Path) -> Path:
 
 
 def test_the_list_of_imagenet_100() -> None:
-    """The classes that METHODS counts: 19 dogs, and those of the 16 categories with one class or more."""
+    """The classes as the papers count them: 19 dogs, and those of the 16 categories with one class or more."""
     ids = read_list("imagenet100")
     assert len(ids) == len(set(ids)) == 100
     number = {name: i for i, name in enumerate(ImageNetInfo().label_names())}

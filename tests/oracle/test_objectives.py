@@ -34,7 +34,7 @@ def similarities(q, k, queue, ns):  # type: ignore[no-untyped-def]
 
 
 def loop_nce(q, k, queue, ns, alpha, mode):  # type: ignore[no-untyped-def]
-    """METHODS' formulas in a loop over images, negatives and dimensions."""
+    """The papers' formulas in a loop over images, negatives and dimensions."""
     total = 0.0
     for i in range(len(q)):
         positive = math.exp(float(q[i] @ k[i]) / TAU)

@@ -125,6 +125,10 @@ CASES: dict[tuple[str, str], tuple[Means, Means]] = {
         {"BYOL": row(clean=0.6), "patch": row(clean=0.59), "regular": row(clean=0.4)},
         {"BYOL": row(clean=0.6), "patch": row(clean=0.5), "regular": row(clean=0.45)},
     ),
+    ("ns-byol", "19s"): (
+        {"BYOL": row(clean=0.6), "patch, strong": row(clean=0.59), "regular, strong": row(clean=0.4)},
+        {"BYOL": row(clean=0.6), "patch, strong": row(clean=0.5), "regular, strong": row(clean=0.45)},
+    ),
     ("ns-patch-grid", "21a"): (
         clean_free(**dict(zip(GRID, ((0.5, 0.2), (0.5, 0.2), (0.5, 0.3), (0.5, 0.4))))),
         clean_free(**dict(zip(GRID, ((0.3, 0.2), (0.5, 0.2), (0.5, 0.2), (0.6, 0.3))))),

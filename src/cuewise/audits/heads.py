@@ -28,7 +28,7 @@ DRAWS = 500  # of the bootstrap
     "heads", "how much each embedding space adds to right predictions, and over how many they spread (looc)"
 )
 def heads(subject: Subject) -> Finding:
-    """Mean share of each head in the logit of right predictions, and the entropy of these shares in bits (M76)."""
+    """Mean share of each head in the logit of right predictions, and the entropy of these shares in bits."""
     encoder = in_all_spaces(subject)
     blocks = blocks_of(encoder)
     train = features(subject, encoder, subject.train)

@@ -100,9 +100,9 @@ class MoCo(Method):
         # keys first: once the query's activations are held for its gradient, each map of a key would be fresh memory
         negatives = [views[negative_role(kind, "query")].flatten(0, 1) for kind in self.negatives.images]
         learned, fixed = (negatives, []) if self.settings.negatives_gradient else ([], negatives)  # B·m×3×H×W
-        k, *ns = self.embed_keys([views["key"], *fixed])
+        k, *ns_fixed = self.embed_keys([views["key"], *fixed])
         q, *ns_learned = self.embed_queries([views["query"], *learned])  # B×C
-        ns = by_query([*ns, *ns_learned], len(q))  # B×M×C
+        ns = by_query(ns_fixed + ns_learned, len(q))  # B×M×C
         with torch.autocast(q.device.type, enabled=False):
             s_p = (q * k).sum(1)  # B
             s_n = q @ self.queue.T  # B×K

@@ -33,7 +33,7 @@ def weights_on_features(probe: LinearProbe) -> Floats:
 def contributions(w: Floats, X: NDArray[np.float32], y: NDArray[np.int64], blocks: Blocks) -> Floats:
     """N×H shares of the heads in the logit of class y: Σ_{d∈h} w_{y,d} x_d, cut at 0, to sum 1 (the bias has none).
 
-    A row where no head speaks for its class is shared evenly. Xiao et al., figure 4; METHODS M76.
+    A row where no head speaks for its class is shared evenly. Xiao et al., figure 4.
     """
     parts = np.stack(
         [np.einsum("nd,dn->n", X[:, b].astype(np.float64), w[b][:, y]) for b in blocks.values()], axis=1

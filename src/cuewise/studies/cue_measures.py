@@ -56,7 +56,7 @@ def cues(t: Trained, lab: Lab) -> Quantities:
 
 @measure("fine", "fine_train", "fine")
 def fine(t: Trained, lab: Lab) -> Quantities:
-    """M30: a probe on breeds; fine = the breed is right, coarse = its superclass is."""
+    """A probe on breeds; fine = the breed is right, coarse = its superclass is."""
     said, labels, _ = t.tested("fine_train", "fine")
     group = {k: name.partition("-")[0] for k, name in enumerate(t.data("fine_train").classes)}
     coarse = np.array([group[int(a)] == group[int(b)] for a, b in zip(said, labels)])
@@ -65,7 +65,7 @@ def fine(t: Trained, lab: Lab) -> Quantities:
 
 @measure("texture_classes", "probe", "texture_only")
 def texture_classes(t: Trained, lab: Lab) -> Quantities:
-    """M31: accuracy on pure texture, class by class: the lowest, the median and the highest class."""
+    """Accuracy on pure texture, class by class: the lowest, the median and the highest class."""
     found = t.features("texture_only")
     labels = np.asarray(t.data("texture_only").columns["texture"])[found.index]
     right = t.probe().predict(found.features) == labels

@@ -99,7 +99,7 @@ def _versions(
 
 @measure("rotation", "probe", "clean?", "rotated_train?", "rotated?")
 def rotation(t: Trained, lab: Lab) -> Quantities:
-    """A probe on the angle, 0, 90, 180 or 270 degrees (M70)."""
+    """A probe on the angle, 0, 90, 180 or 270 degrees."""
     return {"rotation": task_of(t, lab, "rotation", t.encoder).accuracy()}
 
 
@@ -111,7 +111,7 @@ def colour(t: Trained, lab: Lab) -> Quantities:
 
 @measure("heads", "probe", "clean?", "coloured_train?", "coloured?", "rotated_train?", "rotated?")
 def heads(t: Trained, lab: Lab) -> Quantities:
-    """M74: a probe fitted anew on each subset of heads, for each task."""
+    """A probe fitted anew on each subset of heads, for each task."""
     from cuewise.probes.heads import blocks_of, columns_of
 
     encoder = load_encoder(f"{t.folder}#all")
@@ -127,7 +127,7 @@ def heads(t: Trained, lab: Lab) -> Quantities:
 
 @measure("contributions", "coloured_train", "coloured")
 def contributions(t: Trained, lab: Lab) -> Quantities:
-    """M76: entropy in bits of the heads' shares, for hue with superclass (several cues) and for texture, on the same images."""
+    """Entropy in bits of the heads' shares, for hue with superclass (several cues) and for texture, on the same images."""
     from cuewise.probes.heads import blocks_of, contributions, entropy_bits, weights_on_features
 
     encoder = load_encoder(f"{t.folder}#all")

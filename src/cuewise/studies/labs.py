@@ -27,7 +27,8 @@ class Lab:
     centred_alphas: tuple[float, ...]  # also trained with centred negatives, a form of our own
     separate_alphas: tuple[float, ...]  # also with batch statistics of the negatives' own, as published
     gradient_alphas: tuple[float, ...]  # also, where the method is MoCo, with gradient through the negatives
-    byol_alpha: float
+    byol_alpha: float  # as published
+    byol_strong: float  # one that shows in a short run
     banks: tuple[int, ...]  # lengths of MoCo's queue
     patch_ranges: tuple[str, ...]  # of the grid study, from small to large
     sets: Sets = field(default_factory=dict)  # role → DATA, see measures.py
@@ -81,6 +82,7 @@ SHAPES = Lab(
     separate_alphas=(2,),
     gradient_alphas=(2, 3),
     byol_alpha=0.05,
+    byol_strong=0.5,
     banks=(128, 512, 2048),
     patch_ranges=("2:5", "5:12", "8:16"),
     sets={
@@ -134,6 +136,7 @@ PHOTOGRAPHS = Lab(
     separate_alphas=(2,),
     gradient_alphas=(2, 3),
     byol_alpha=0.05,
+    byol_strong=0.5,
     banks=(512, 2048, 8192),
     patch_ranges=("2:5", "4:10", "8:16"),
 )

@@ -1,4 +1,4 @@
-"""The size of the patches: which prior serves clean images, which images without texture (M3, claim 21)."""
+"""The size of the patches: which prior serves clean images, which images without texture (claim 21)."""
 
 from __future__ import annotations
 

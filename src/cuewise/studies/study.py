@@ -42,7 +42,7 @@ NOT_MEASURED = Verdict(None, "not measured in this lab")
 
 @dataclass(frozen=True)
 class Claim:
-    """A claim of METHODS section 4: `judge` reads the table; `strength` A should hold, B is expected, C may need scale."""
+    """A claim of the papers: `judge` reads the table; `strength` A should hold, B is expected, C may need scale."""
 
     number: str
     sentence: str
