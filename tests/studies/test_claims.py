@@ -110,7 +110,8 @@ CASES: dict[tuple[str, str], tuple[Means, Means]] = {
         {"α = 2": pair(0.2, 0.1), "α = 2 separate": pair(0.4, 0.1)},
         {"α = 2": pair(0.4, 0.1), "α = 2 separate": pair(0.6, 0.4)},
     ),
-    ("ns-alpha", "own3"): (gradient(random=0.3, clean=0.25), gradient(random=0.3, clean=0.1)),
+    ("ns-alpha", "own3"): (gradient(random=0.3, clean=0.1), gradient(random=0.8, clean=0.25)),
+    ("ns-alpha", "own4"): (gradient(random=0.8, clean=0.25), gradient(random=0.3, clean=0.1)),
     ("ns-alpha", "22"): (
         {BASE: {"texture_classes/median": 0.05, "texture_classes/highest": 0.8, "texture_classes/near_chance": 0.7}},
         {BASE: {"texture_classes/median": 0.5, "texture_classes/highest": 0.8, "texture_classes/near_chance": 0.1}},

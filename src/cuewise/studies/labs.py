@@ -22,7 +22,7 @@ class Lab:
     patch: Mapping[str, Any]  # what makes a patch negative suit these images
     colour: Mapping[str, Any]  # for studies that are about colour: views in colour
     alphas: tuple[float, ...]  # of the α sweep, 0 first
-    alpha: float  # where a study needs one α only
+    useful: Mapping[str, float]  # method → the α that serves, where a study needs one only
     out_alphas: tuple[float, ...]  # also trained with the weight outside the exponential
     centred_alphas: tuple[float, ...]  # also trained with centred negatives, a form of our own
     separate_alphas: tuple[float, ...]  # also with batch statistics of the negatives' own, as published
@@ -32,6 +32,11 @@ class Lab:
     banks: tuple[int, ...]  # lengths of MoCo's queue
     patch_ranges: tuple[str, ...]  # of the grid study, from small to large
     sets: Sets = field(default_factory=dict)  # role → DATA, see measures.py
+
+    @property
+    def alpha(self) -> float:
+        """The α of studies that are not about it."""
+        return self.useful[self.main]
 
     def config(self, settings: Mapping[str, Any], method: str, seed: int, epochs: int) -> dict[str, Any]:
         """The whole layer of one run."""
@@ -76,7 +81,7 @@ SHAPES = Lab(
     patch={"patch_size": "5:12"},
     colour={"data": [f"shapes:aligned?rho=1&n=6400&part=train&{OWN}"], "views": {"gray_p": 0.2}},
     alphas=(0, 1, 2, 3),
-    alpha=2.0,
+    useful={"simclr": 2.0, "moco": 2.0},
     out_alphas=(2,),
     centred_alphas=(2,),
     separate_alphas=(2,),
@@ -130,7 +135,7 @@ PHOTOGRAPHS = Lab(
     patch={"patch_size": "4:10"},
     colour={},
     alphas=(0, 1, 2, 3),
-    alpha=1.0,
+    useful={"moco": 1.0, "simclr": 2.0},
     out_alphas=(2,),
     centred_alphas=(2,),
     separate_alphas=(2,),

@@ -9,7 +9,7 @@ from cuewise.studies.ns_alpha import name_of
 from cuewise.studies.study import Arm, Study
 
 # claims about other forms of the negative, which are trained in grey only
-FORMS = ("20", "own", "own2", "own3")
+FORMS = ("20", "own", "own2", "own3", "own4")
 
 
 def arms(lab: Lab) -> list[Arm]:

@@ -22,7 +22,7 @@ def arms(lab: Lab) -> list[Arm]:
     out = []
     for with_patches in (False, True):
         for k, name in zip(lab.banks, names(lab, with_patches)):
-            own = lab.negative(lab.alpha) if with_patches else {}
+            own = lab.negative(lab.useful["moco"]) if with_patches else {}
             out.append(Arm(name, {**own, "moco": {"queue": k}}, method="moco", x=k))
     return out
 
