@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -17,6 +18,7 @@ import yaml
 
 from cuewise import UserError, pretrain
 from cuewise.encoders import load_encoder
+from cuewise.train.environment import environment as environment_of_run
 from cuewise.train.log import read_metrics
 
 SMALL: dict[str, Any] = {
@@ -309,3 +311,9 @@ def test_a_run_made_to_collapse_says_so(
     pretrain(str(folder), out=str(tmp_path / "run"), **{**SMALL, "model": "tests.train.flat:flat"})
     assert "collapsing" in capsys.readouterr().err
     assert "collapsing" in (tmp_path / "run" / "train.log").read_text()
+
+
+def test_the_command_can_be_pasted_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    words = ["cuewise", "reproduce", "--arms", "α = 2 separate", "it's", "--out", "a b"]
+    monkeypatch.setattr(sys, "argv", words)
+    assert shlex.split(environment_of_run()["command"]) == words

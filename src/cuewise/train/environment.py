@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.metadata
 import os
 import platform
+import shlex
 import subprocess
 import sys
 import time
@@ -29,7 +30,7 @@ def environment(**more: Any) -> dict[str, Any]:
     """Versions, git state of the working folder, machine; `more` is put beside them."""
     return {
         "time": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
-        "command": " ".join(sys.argv),
+        "command": shlex.join(sys.argv),  # can be pasted back, names with spaces too
         "versions": {"python": platform.python_version(), **{p: _version(p) for p in PACKAGES}},
         "git": _git(),
         "machine": {
