@@ -237,6 +237,20 @@ def test_negatives_with_gradient_share_the_batch_of_the_query(make, batch):  # t
         assert same == (statistics == "separate")
 
 
+def test_infomin_passes_gradient_through_negatives_too(make, batch):  # type: ignore[no-untyped-def]
+    dial = Negatives(("patch",), (2.0,))
+    loss = {}
+    for learned in (False, True):
+        m = make("infomin", negatives=dial, norm="group", negatives_gradient=learned)
+        with torch.no_grad():
+            for p in m.key_network.parameters():
+                p.mul_(1.1)  # another network than the query's
+        step = m(*batch(m))
+        step.loss.backward()
+        loss[learned] = float(step.loss.detach())
+    assert loss[False] != loss[True]
+
+
 def test_looc_refuses_gradient_through_negatives(make):  # type: ignore[no-untyped-def]
     from cuewise import UserError
 
