@@ -22,7 +22,7 @@ from cuewise.config import merge
 from cuewise.errors import UserError
 from cuewise.studies.jobs import Job, departures, is_trained, job_of, run_job
 from cuewise.studies.labs import SHAPES
-from cuewise.studies.plan import Plan
+from cuewise.studies.plan import Plan, spoken
 from cuewise.studies.results import table_of
 from cuewise.studies.run import in_precision, run_studies, with_method
 from cuewise.studies.study import Arm
@@ -68,6 +68,8 @@ def test_tables_and_page(done: Path) -> None:
     assert "0 of 1 claims held" in page or "1 of 1 claims held" in page
     assert "1 could not be measured" in page
     assert 'id="figure-0"' in page
+    assert "1 epochs" not in text + page
+    assert [spoken(n) for n in ([1, 1], [6], [18, 6])] == ["1 epoch", "6 epochs", "6 and 18 epochs"]
 
 
 def test_arms_share_seed_and_order(done: Path) -> None:
@@ -192,7 +194,7 @@ def test_an_arm_of_other_settings_is_trained_again(tmp_path: Path) -> None:
 KILLED = """
 import sys
 from pathlib import Path
-from cuewise.studies.plan import Plan
+from cuewise.studies.plan import Plan, spoken
 from cuewise.studies.results import table_of
 from cuewise.studies.run import run_studies
 from tests.conftest import photograph

@@ -45,8 +45,9 @@ def said(document: Mapping[str, Any]) -> str:
     held = sum(c["verdict"] == "held" for c in asked)
     seeds = len(sequence(document.get("seeds")))
     epochs = " and ".join(map(str, sorted(set(mapping(document.get("epochs")).values()))))
+    trained = f"{seeds} seed{'s' if seeds != 1 else ''} of {epochs} epoch{'s' if epochs != '1' else ''}"
     return (
-        f"{held} of {len(asked)} claims held over {seeds} seeds of {epochs} epochs"
+        f"{held} of {len(asked)} claims held over {trained}"
         f"{f'; {len(claims) - len(asked)} could not be measured' if len(asked) < len(claims) else ''}."
     )
 

@@ -46,5 +46,6 @@ def make_plan(studies: Sequence[Study], lab: Lab, place: Path, seeds: int, epoch
 
 
 def spoken(epochs: Iterable[int]) -> str:
-    """ "6", or "6 and 18"."""
-    return " and ".join(map(str, sorted(set(epochs))))
+    """ "1 epoch", "6 epochs", or "6 and 18 epochs"."""
+    numbers = sorted(set(epochs))
+    return " and ".join(map(str, numbers)) + (" epoch" if numbers == [1] else " epochs")

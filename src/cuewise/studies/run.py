@@ -168,7 +168,7 @@ def measured_images(chosen: Sequence[Study], lab: Lab) -> int:
 
 def say_plan(plan: Plan, chosen: Sequence[Study], workers: int, threads: int) -> None:
     arms = sum(len(a) for a in plan.places.values())
-    runs = f"{len(plan.jobs)} runs of {spoken(plan.epochs.values())} epochs"
+    runs = f"{len(plan.jobs)} runs of {spoken(plan.epochs.values())}"
     text = f"{len(chosen)} studies, {arms} arms, {len(plan.seeds)} seeds: {runs}"
     print(f"{text}, {workers} at a time with {threads} thread{'s' * (threads > 1)} each", file=sys.stderr)
 

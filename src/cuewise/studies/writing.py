@@ -45,7 +45,7 @@ def results_markdown(document: Mapping[str, Any]) -> str:
         "",
         f"    {document['command']}",
         "",
-        f"{document['runs']} runs of {spoken(document['epochs'].values())} epochs, seeds {', '.join(map(str, seeds))}, "
+        f"{document['runs']} runs of {spoken(document['epochs'].values())}, seeds {', '.join(map(str, seeds))}, "
         f"{clock(document['took_seconds'])} in this call ({document['trained_now']} runs were new), "
         f"{clock(document['worker_seconds'])} of worker time over all calls"
         + (f", --budget {document['budget_minutes']:g} minutes" if document["budget_minutes"] else "")
