@@ -12,7 +12,14 @@ from torch import Tensor, nn
 
 from cuewise.encoders.heads import mlp, unit
 from cuewise.encoders.momentum import follow, momentum_copy
-from cuewise.methods.method import Method, MethodSettings, Step, check_statistics, negative_role
+from cuewise.methods.method import (
+    Method,
+    MethodSettings,
+    Step,
+    check_statistics,
+    embed_batches,
+    negative_role,
+)
 from cuewise.objectives.byol import byol
 
 
@@ -83,10 +90,7 @@ class BYOL(Method):
     def aim_with_negatives(self, views: dict[str, Tensor], role: str) -> list[Tensor]:
         """The target's B×C of a view, and B×m×C of each kind of negatives that were made of it."""
         images = [views[role], *(views[negative_role(k, role)].flatten(0, 1) for k in self.negatives.images)]
-        if self.settings.statistics == "shared":
-            z, *ns = self.aim(torch.cat(images)).split([len(x) for x in images])
-        else:
-            z, *ns = (self.aim(x) for x in images)
+        z, *ns = embed_batches(self.aim, images, self.settings.statistics == "shared")
         return [z, *(n.unflatten(0, (len(z), -1)) for n in ns)]
 
     def with_regular(self, made: list[Tensor], targets: Tensor) -> Tensor | None:

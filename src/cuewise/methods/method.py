@@ -6,7 +6,7 @@ import importlib
 import inspect
 import pkgutil
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
@@ -178,6 +178,13 @@ def check_statistics(method: str, value: str, *known: str) -> None:
     """METHOD.statistics, which images share the statistics of a forward batch."""
     if value not in known:
         raise UserError(f"{method}.statistics {value!r}: {', '.join(known[:-1])} or {known[-1]}")
+
+
+def embed_batches(embed: Callable[[Tensor], Tensor], images: list[Tensor], shared: bool) -> list[Tensor]:
+    """Views and their negatives: in one forward where they share batch statistics, otherwise each batch by itself."""
+    if shared and len(images) > 1:
+        return list(embed(torch.cat(images)).split([len(x) for x in images]))
+    return [embed(x) for x in images]
 
 
 def centred(ns: Tensor, share: float, comm: Comm) -> Tensor:

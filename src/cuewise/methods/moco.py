@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -21,6 +20,7 @@ from cuewise.methods.method import (
     centred,
     check_share,
     check_statistics,
+    embed_batches,
     negative_role,
 )
 from cuewise.objectives.nce import extended_nce
@@ -127,16 +127,15 @@ class MoCo(Method):
     @torch.no_grad()
     def embed_keys(self, images: list[Tensor]) -> list[Tensor]:
         """Keys and negatives through the momentum network; negatives in passes of their own unless shared."""
-        return self.together_or_apart(images, lambda x: self.key_forward(x, len(images[0])))
+        return embed_batches(lambda x: self.key_forward(x, len(images[0])), images, self.shares)
 
     def embed_queries(self, images: list[Tensor]) -> list[Tensor]:
         """Queries, and negatives that take gradient."""
-        return self.together_or_apart(images, lambda x: unit(self.projector(self.encoder(x))))
+        return embed_batches(lambda x: unit(self.projector(self.encoder(x))), images, self.shares)
 
-    def together_or_apart(self, images: list[Tensor], embed: Callable[[Tensor], Tensor]) -> list[Tensor]:
-        if self.settings.statistics == "shared":
-            return list(embed(torch.cat(images)).split([len(x) for x in images]))
-        return [embed(x) for x in images]
+    @property
+    def shares(self) -> bool:
+        return self.settings.statistics == "shared"
 
     def own(self, ns: Tensor) -> Tensor:
         return centred(ns, self.settings.center, self.comm)

@@ -17,6 +17,7 @@ from cuewise.methods.method import (
     centred,
     check_share,
     check_statistics,
+    embed_batches,
     negative_role,
 )
 from cuewise.objectives.nt_xent import in_batch, nt_xent
@@ -94,14 +95,12 @@ class SimCLR(Method):
 
     def embed_with_negatives(self, views: dict[str, Tensor], source: str) -> tuple[Tensor, Tensor | None]:
         """A view B×C and the negatives made of it B×M×C; each batch of negatives passes by itself unless shared."""
-        batches = [views[negative_role(kind, source)] for kind in self.negatives.images]  # B×m×3×H×W
-        if not batches:
-            return self.embed(views[source]), None
-        b = len(views[source])
-        if self.settings.statistics == "shared":
-            z = self.embed(torch.cat([views[source], *(x.flatten(0, 1) for x in batches)]))
-            parts = z.split([b, *(x.shape[0] * x.shape[1] for x in batches)])
-        else:
-            parts = (self.embed(views[source]), *(self.embed(x.flatten(0, 1)) for x in batches))
-        ns = torch.cat([p.unflatten(0, (b, -1)) for p in parts[1:]], dim=1)
-        return parts[0], ns.detach() if self.settings.negatives_stop_gradient else ns
+        images = [
+            views[source],
+            *(views[negative_role(k, source)].flatten(0, 1) for k in self.negatives.images),
+        ]
+        z, *parts = embed_batches(self.embed, images, self.settings.statistics == "shared")
+        if not parts:
+            return z, None
+        ns = torch.cat([p.unflatten(0, (len(z), -1)) for p in parts], dim=1)
+        return z, ns.detach() if self.settings.negatives_stop_gradient else ns
