@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
-import inspect
-import pkgutil
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,6 +13,7 @@ from torch import Tensor, nn
 from cuewise.encoders import Encoder
 from cuewise.errors import UserError
 from cuewise.objectives.nce import own_part
+from cuewise.registry import Registry, subclasses_of
 
 if TYPE_CHECKING:
     from cuewise.methods.hard import Hard
@@ -98,7 +96,7 @@ class Shown:
 
 
 class Method(nn.Module, ABC):
-    """Base of all methods: one file each, found by being in this room.
+    """Base of all methods: one file each, found by being in this package.
 
     A subclass names its views (role → recipe), its settings (a dataclass), the optimiser it was published with, and
     the cue dials that have a meaning for it. `encoder` is what the run is for; the rest is scaffolding.
@@ -197,25 +195,14 @@ def negative_role(kind: str, source: str) -> str:
     return f"{kind}:{source}"
 
 
+METHODS = Registry[type[Method]]("method", "cuewise.methods", subclasses_of(Method))
+
+
 def methods() -> dict[str, type[Method]]:
-    """All methods by name: the concrete subclasses of Method that this room's files define."""
-    package = importlib.import_module(__package__ or "cuewise.methods")
-    found: dict[str, type[Method]] = {}
-    for info in pkgutil.iter_modules(package.__path__):
-        module = importlib.import_module(f"{package.__name__}.{info.name}")
-        for _, kind in inspect.getmembers(module, inspect.isclass):
-            if (
-                issubclass(kind, Method)
-                and not inspect.isabstract(kind)
-                and kind.__module__ == module.__name__
-            ):
-                found[kind.name] = kind
-    return dict(sorted(found.items()))
+    """All methods by name."""
+    return METHODS.all()
 
 
 def method(name: str) -> type[Method]:
-    """The method of that name, or an error that lists the names."""
-    found = methods()
-    if name not in found:
-        raise UserError(f"no method {name!r}; there are: {', '.join(found)}")
-    return found[name]
+    """The method of that name, or of `package.module:Name`."""
+    return METHODS.get(name)
