@@ -78,7 +78,7 @@ def test_no_room_for_a_file(runs: tuple[Path, Path], begun: Path, folder: Path, 
     (begun / f"{file}.part").symlink_to(FULL)
     said = stops(begun, folder)
     assert said.startswith(
-        f"{begun}: the disk is full (No space left on device); free some space and go on with"
+        f"{begun}: the disk is full (No space left on device); free some space and resume with"
     )
     (begun / f"{file}.part").unlink(missing_ok=True)
     goes_on(begun, runs[0], folder)

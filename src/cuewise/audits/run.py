@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import math
 import shutil
 import sys
@@ -21,8 +20,8 @@ from cuewise.audits.sets import is_conflict as is_conflict
 from cuewise.audits.subjects import Request, load_seeded, prepare, read_settings, wants_head
 from cuewise.encoders.load import as_torch_device, parameters
 from cuewise.errors import Interrupted, UserError
+from cuewise.files import write_json
 from cuewise.scores import Score
-from cuewise.train.checkpoint import write_text_atomically
 from cuewise.train.environment import environment
 
 
@@ -114,8 +113,7 @@ def _ask_all(
             raise UserError(f"nothing could be measured for {subject.name}. {reasons}")
         document = describe(subject, model, found, left, request)
         subject.folder.mkdir(parents=True, exist_ok=True)
-        text = json.dumps(document, indent=1, ensure_ascii=False) + "\n"
-        write_text_atomically(text, subject.folder / "audit.json")
+        write_json(subject.folder / "audit.json", document, indent=1)
         documents.append((subject.folder, document))
     if not unfinished:
         saved.clear()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import shutil
 import zipfile
@@ -17,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cuewise.errors import UserError
-from cuewise.train.checkpoint import write_text_atomically
+from cuewise.files import write_text, writing
 
 FOLDER = "unfinished"
 MARK = ".cuewise-audit"  # a folder of that name without it is the user's
@@ -78,12 +77,8 @@ class Saved:
         }
         try:
             place.mkdir(parents=True, exist_ok=True)
-            part = file.with_suffix(".part")
-            with part.open("wb") as handle:
+            with writing(file) as handle:
                 np.savez(handle, index=rows.index, skipped=said, **arrays)  # type: ignore[arg-type]
-                handle.flush()
-                os.fsync(handle.fileno())
-            part.replace(file)
         except OSError as error:
             raise UserError(
                 f"cannot write {file}: {error.strerror or error}; free some space, then go on"
@@ -105,7 +100,7 @@ class Saved:
             "key": key,
             "finding": {**asdict(finding), "scores": [s.as_dict() for s in finding.scores]},
         }
-        write_text_atomically(json.dumps(content, ensure_ascii=False), self._file(model, audit))
+        write_text(self._file(model, audit), json.dumps(content, ensure_ascii=False))
 
     def _file(self, model: str, audit: str) -> Path:
         safe = re.sub(r"[^\w.-]", "-", model)

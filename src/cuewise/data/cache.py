@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,7 @@ import numpy as np
 
 from cuewise.compiled import cache_root
 from cuewise.data.index import Index, Skipped, fingerprint
+from cuewise.files import writing
 
 VERSION = 1
 SETTLED = 2_000_000_000  # ns: anything younger when it was listed may have changed within one clock tick
@@ -55,14 +55,8 @@ def save(key: str, index: Index, stamp: dict[str, Any]) -> None:
     try:
         path = cache_path(key)
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=path.parent, suffix=".tmp")
-        try:
-            with os.fdopen(handle, "wb") as file:
-                np.savez(file, **arrays)
-            os.replace(temporary, path)
-        except BaseException:
-            os.unlink(temporary)
-            raise
+        with writing(path, shared=True, sync=False) as file:
+            np.savez(file, **arrays)
     except OSError:
         pass
 

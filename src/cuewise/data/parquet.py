@@ -5,8 +5,8 @@ from __future__ import annotations
 import importlib
 import json
 import os
-import tempfile
 import time
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,6 +18,7 @@ from cuewise.data.index import Builder, Index, Table, make
 from cuewise.data.placed import PlacedFile
 from cuewise.data.source import Listed
 from cuewise.errors import UserError
+from cuewise.files import writing
 
 IMAGES = ("image", "img", "jpg", "jpeg", "png", "webp", "bytes", "image_bytes", "data")
 LABELS = ("label", "labels", "fine_label", "cls", "class", "target", "category")
@@ -65,15 +66,9 @@ def unpack(path: str) -> tuple[Index, str]:
     taken = time.time_ns()
     try:
         os.makedirs(os.path.dirname(blob), exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=os.path.dirname(blob), suffix=".tmp")
-        try:
-            with os.fdopen(handle, "wb") as out:
-                index = _copy(path, out)
-                size = out.tell()
-            os.replace(temporary, blob)
-        except BaseException:
-            os.unlink(temporary)
-            raise
+        with writing(Path(blob), shared=True, sync=False) as out:
+            index = _copy(path, out)
+            size = out.tell()
     except OSError as error:
         raise UserError(
             f"{path} must be unpacked into {os.path.dirname(blob)}, which failed ({error.strerror}); "

@@ -7,7 +7,6 @@ import json
 import os
 import re
 import sys
-import tempfile
 import time
 import zipfile
 from collections.abc import Callable
@@ -30,6 +29,7 @@ from cuewise.encoders.embed import Embedded, Pixels, embed_dataset
 from cuewise.encoders.encoder import Encoder
 from cuewise.encoders.load import LIBRARIES
 from cuewise.errors import UserError
+from cuewise.files import writing
 
 BOUND_GB = 4.0  # all features together; CUEWISE_FEATURES_GB says otherwise, 0 keeps none
 STALE = 24 * 3600.0  # seconds after which a file left behind by a kill is swept away
@@ -201,14 +201,8 @@ def save(key: str, found: Embedded) -> None:
     skipped = np.frombuffer(json.dumps(found.skipped).encode(), dtype=np.uint8)
     try:
         folder().mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=folder(), suffix=".tmp")
-        try:
-            with os.fdopen(handle, "wb") as file:
-                np.savez(file, features=found.features, index=found.index, skipped=skipped)
-            os.replace(temporary, folder() / f"{key}.npz")
-        except BaseException:
-            os.unlink(temporary)
-            raise
+        with writing(folder() / f"{key}.npz", shared=True, sync=False) as file:
+            np.savez(file, features=found.features, index=found.index, skipped=skipped)
         make_room()
     except OSError:
         pass

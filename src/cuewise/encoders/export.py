@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,7 @@ from cuewise.encoders.load import SPEC, load_encoder, parse_options
 from cuewise.encoders.spaces import Spaces
 from cuewise.encoders.weights import write_weights
 from cuewise.errors import UserError
+from cuewise.files import aside, write_json
 
 FORMATS = ("safetensors", "torchvision", "timm", "onnx")
 
@@ -35,12 +35,11 @@ def export_encoder(run: str, format: str, out: Path, *, overwrite: bool = False)
             f"that: use --format onnx"
         )
     out.parent.mkdir(parents=True, exist_ok=True)
-    part = out.with_name(out.name + ".part")
     writer = {"safetensors": _safetensors, "torchvision": _torchvision, "timm": _timm, "onnx": _onnx}[format]
-    how = writer(encoder, part)
-    part.replace(out)
+    with aside(out) as part:
+        how = writer(encoder, part)
     card = {**encoder.card.as_dict(), "dim": encoder.dim, "format": format, "load": how}
-    out.with_suffix(".json").write_text(json.dumps(card, indent=2) + "\n")
+    write_json(out.with_suffix(".json"), card)
     return {"file": str(out), "format": format, "load": how}
 
 

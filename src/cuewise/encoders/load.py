@@ -23,6 +23,7 @@ from cuewise.encoders.resnet_tiny import ResNetTiny
 from cuewise.encoders.spaces import in_space, read_heads
 from cuewise.encoders.weights import load_into, read_weights, write_weights
 from cuewise.errors import UserError
+from cuewise.files import aside
 
 LIBRARIES = ("torchvision", "timm", "cuewise")
 SPEC = re.compile(
@@ -239,12 +240,9 @@ def save_encoder(encoder: Encoder, file: Path, **card: Any) -> None:
     """Write FILE.safetensors (the backbone alone, in its library's key names) and FILE.json beside it, atomically."""
     state = {k: v.detach().cpu().contiguous().clone() for k, v in encoder.backbone.state_dict().items()}
     content = {**encoder.card.as_dict(), **card, "dim": encoder.dim, "parameters": parameters(encoder)}
-    part = file.with_name(file.name + ".part")
-    write_weights(state, part)
-    text = file.with_suffix(".json.part")
-    text.write_text(json.dumps(content, indent=2) + "\n")
-    part.replace(file)
-    text.replace(file.with_suffix(".json"))
+    with aside(file.with_suffix(".json")) as text, aside(file) as part:
+        write_weights(state, part)
+        text.write_text(json.dumps(content, indent=2) + "\n")
 
 
 def as_torch_device(name: str) -> torch.device:

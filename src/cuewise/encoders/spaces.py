@@ -16,6 +16,7 @@ from cuewise.encoders.encoder import Encoder, pooled
 from cuewise.encoders.heads import mlp, unit
 from cuewise.encoders.weights import read_weights, write_weights
 from cuewise.errors import UserError
+from cuewise.files import aside
 
 LAST_STAGE = "layer4"  # conv5, as torchvision, timm and resnet-tiny call it
 
@@ -160,11 +161,9 @@ def save_heads(heads: Heads, folder: Path, step: int) -> None:
         "own_stage": heads.own_stage,
         "step": step,
     }
-    part, text = folder / "heads.safetensors.part", folder / "heads.json.part"
-    write_weights(state, part)
-    text.write_text(json.dumps(about, indent=2) + "\n")
-    part.replace(folder / "heads.safetensors")
-    text.replace(folder / "heads.json")
+    with aside(folder / "heads.json") as text, aside(folder / "heads.safetensors") as part:
+        write_weights(state, part)
+        text.write_text(json.dumps(about, indent=2) + "\n")
 
 
 def read_heads(encoder: Encoder, folder: Path) -> Heads | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,7 @@ from cuewise.encoders import load_encoder
 from cuewise.encoders.embed import embed_dataset
 from cuewise.encoders.load import as_torch_device
 from cuewise.errors import UserError
+from cuewise.files import aside, writing
 
 
 def write_embeddings(
@@ -50,10 +50,8 @@ def write_embeddings(
 
 
 def _write_npz(columns: dict[str, Any], out: Path) -> None:
-    part = out.with_name(out.name + ".part")
-    with part.open("wb") as handle:
+    with writing(out) as handle:
         np.savez(handle, **columns)
-    os.replace(part, out)
 
 
 def _write_parquet(columns: dict[str, Any], out: Path) -> None:
@@ -66,6 +64,5 @@ def _write_parquet(columns: dict[str, Any], out: Path) -> None:
     flat = pa.array(features.reshape(-1))
     arrays = {"features": pa.FixedSizeListArray.from_arrays(flat, features.shape[1])}
     arrays |= {k: pa.array(v.tolist()) for k, v in columns.items() if k != "features"}
-    part = out.with_name(out.name + ".part")
-    pq.write_table(pa.table(arrays), part)
-    os.replace(part, out)
+    with aside(out) as part:
+        pq.write_table(pa.table(arrays), part)

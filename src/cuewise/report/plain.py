@@ -5,12 +5,12 @@ from __future__ import annotations
 import csv
 import io
 import math
-import os
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from cuewise.files import write_text
 from cuewise.report.compare import Difference
 from cuewise.report.markup import clean
 from cuewise.report.numbers import digits, show, show_change, show_interval, spoken
@@ -129,6 +129,4 @@ def _span(d: Difference) -> str:
 
 def save(path: Path, content: str) -> None:
     """Write whole or not at all, so that a reader never opens half a file."""
-    part = path.with_name(path.name + ".part")
-    part.write_text(content, encoding="utf-8", newline="\n")
-    os.replace(part, path)
+    write_text(path, content)

@@ -19,10 +19,10 @@ import yaml
 from cuewise.config import FREE_TO_CHANGE, difference, resolve
 from cuewise.data import open_data
 from cuewise.errors import UserError
+from cuewise.files import write_json, write_text
 from cuewise.studies.labs import Lab
 from cuewise.studies.measures import Quantities, find_measure
 from cuewise.studies.trained import Trained
-from cuewise.train.checkpoint import write_text_atomically
 from cuewise.train.pretrain import run_pretrain
 from cuewise.train.reload import progress_of
 
@@ -139,7 +139,7 @@ def take(job: Job, lab: Lab, folder: Path) -> dict[str, Quantities]:
         if not file.is_file():
             values = find_measure(name).take(trained, lab)
             file.parent.mkdir(exist_ok=True)
-            write_text_atomically(json.dumps(values, indent=1) + "\n", file)
+            write_json(file, values, indent=1)
         out[name] = json.loads(file.read_text())
     return out
 
@@ -168,7 +168,7 @@ def timed(folder: Path) -> Iterator[None]:
     try:
         yield
     finally:
-        write_text_atomically(f"{before + time.monotonic() - began:.1f}\n", file)
+        write_text(file, f"{before + time.monotonic() - began:.1f}\n")
 
 
 @contextlib.contextmanager

@@ -16,6 +16,7 @@ import torch
 
 from cuewise.config import merge
 from cuewise.errors import Interrupted, UserError
+from cuewise.files import write_json
 from cuewise.progress import Progress
 from cuewise.studies.jobs import Job, is_done, measured_file
 from cuewise.studies.labs import Lab, lab_of
@@ -27,7 +28,6 @@ from cuewise.studies.study import Study, choose, only_arms
 from cuewise.studies.timing import fitting_epochs
 from cuewise.studies.trained import opened
 from cuewise.studies.writing import write_results
-from cuewise.train.checkpoint import write_text_atomically
 from cuewise.train.distributed import resolve_devices, resolve_precision
 from cuewise.train.log import read_metrics
 
@@ -156,7 +156,7 @@ def budgeted(
     found = fitting_epochs(budget * 60, workers, epochs, an_epoch, measuring)
     text = f"--budget {budget:g} minutes: {found} of {epochs} epochs ({1 / mean:.0f} images/s in each of {workers} processes)"
     print(text, file=sys.stderr)
-    write_text_atomically(json.dumps({"asked": asked, "epochs": found, "said": text}) + "\n", note)
+    write_json(note, {"asked": asked, "epochs": found, "said": text}, indent=None)
     return found
 
 

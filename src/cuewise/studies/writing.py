@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from cuewise.files import write_json, write_text
 from cuewise.progress import clock
 from cuewise.report.study import write_study_page
 from cuewise.studies.plan import spoken
-from cuewise.train.checkpoint import write_text_atomically
 
 
 def write_results(document: dict[str, Any], out: Path) -> dict[str, Any]:
@@ -19,8 +18,8 @@ def write_results(document: dict[str, Any], out: Path) -> dict[str, Any]:
     command = document["environment"].get("command", "")
     document["command"] = command if "reproduce" in command else "cuewise reproduce"
     document["command"] = _tidy(document["command"])
-    write_text_atomically(json.dumps(document, indent=1, ensure_ascii=False) + "\n", out / "results.json")
-    write_text_atomically(results_markdown(document), out / "results.md")
+    write_json(out / "results.json", document, indent=1)
+    write_text(out / "results.md", results_markdown(document))
     page = write_study_page(document, out)
     verdicts = {
         f"{name} claim {c['number']} ({c['strength']})": f"{c['verdict']}: {c['numbers']}"

@@ -10,7 +10,7 @@ from typing import Any
 
 from torch.utils.tensorboard import SummaryWriter
 
-from cuewise.train.checkpoint import write_text_atomically
+from cuewise.files import write_text
 
 
 class Log:
@@ -20,7 +20,7 @@ class Log:
         self.file = folder / "metrics.jsonl"
         if self.file.exists():
             rows = [r for r in read_metrics(self.file) if r["step"] <= step]
-            write_text_atomically("".join(json.dumps(r) + "\n" for r in rows), self.file)
+            write_text(self.file, "".join(json.dumps(r) + "\n" for r in rows))
         self.handle = self.file.open("a", encoding="utf-8")
         self.text = (folder / "train.log").open("a", encoding="utf-8")
         self.board = SummaryWriter(str(folder), purge_step=step + 1 if step else None)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import sys
 from collections.abc import Mapping, Sequence
@@ -20,9 +19,10 @@ from cuewise.encoders.embed import embed_dataset
 from cuewise.encoders.load import save_encoder
 from cuewise.encoders.spaces import Heads, save_heads
 from cuewise.errors import UserError
+from cuewise.files import explain_full_disk, write_json, write_text
 from cuewise.objectives.neighbours import knn_votes
 from cuewise.scores import proportion
-from cuewise.train.checkpoint import read_checkpoint, room_in, write_text_atomically
+from cuewise.train.checkpoint import read_checkpoint
 from cuewise.train.distributed import Everyone, launch
 from cuewise.train.environment import environment
 from cuewise.train.loop import Run, fit, restore
@@ -49,7 +49,7 @@ def run_pretrain(
     fabric = launch(config.devices, config.num_nodes, config.precision, config.loop.timeout_minutes)
     fabric.launch()
     run = build(config, out, data, fabric)
-    with room_in(out):
+    with explain_full_disk(out, "resume with --resume from the last checkpoint"):
         train(run, data, resuming)
     return {
         "run": str(out),
@@ -65,7 +65,7 @@ def train(run: Run, data: Dataset, resuming: bool) -> None:
     out, fabric = run.folder, run.fabric
     if fabric.is_global_zero:
         (out / "checkpoints").mkdir(parents=True, exist_ok=True)
-        write_text_atomically(run.config.to_yaml(), out / "config.yaml")
+        write_text(out / "config.yaml", run.config.to_yaml())
         write_environment(run, data)
     fabric.barrier()
     checkpoint = out / "checkpoints" / "last.ckpt"
@@ -214,6 +214,4 @@ def write_environment(run: Run, data: Dataset) -> None:
     content = environment(
         data=fingerprint, devices=run.fabric.world_size, precision=str(run.fabric._precision.precision)
     )
-    write_text_atomically(
-        json.dumps(content, indent=2, ensure_ascii=False) + "\n", run.folder / "environment.json"
-    )
+    write_json(run.folder / "environment.json", content)

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import sys
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
@@ -19,6 +17,7 @@ from cuewise.cues.texture import FAST, synthesize
 from cuewise.cues.texture_patches import extract_patches
 from cuewise.data import BrokenImage, Dataset, decode
 from cuewise.errors import UserError
+from cuewise.files import write_bytes
 from cuewise.views.negative import Negative
 from cuewise.views.params import Crop, ViewParams
 
@@ -136,15 +135,11 @@ _said: set[str] = set()
 
 def store(file: Path, texture: Pixels) -> None:
     """Write aside, then rename; where the cache cannot be written training goes on without it, and says so once."""
-    part = file.with_name(f".{file.name}.{os.getpid()}")
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         _, data = cv2.imencode(".png", np.ascontiguousarray(texture[:, :, ::-1]))
-        part.write_bytes(data.tobytes())
-        part.replace(file)
+        write_bytes(file, data.tobytes(), shared=True, sync=False)
     except OSError as error:
-        with suppress(OSError):
-            part.unlink()
         why = error.strerror or str(error)
         if why not in _said:
             _said.add(why)

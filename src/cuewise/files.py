@@ -1,0 +1,94 @@
+"""Files that appear whole or not at all, and what the user reads when a disk refuses them."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import IO, Any
+
+from cuewise.errors import UserError
+
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+
+@contextmanager
+def aside(file: Path, *, shared: bool = False, sync: bool = True) -> Iterator[Path]:
+    """A path beside `file` that takes its name when the block ends well and is removed otherwise.
+
+    shared: several processes may write the same file at once. sync: the content survives a power cut.
+    """
+    part = file.with_name(f"{file.name}.{os.urandom(6).hex()}.tmp" if shared else file.name + ".part")
+    try:
+        yield part
+        if sync:
+            _sync(part)
+        os.replace(part, file)
+        if sync:
+            with suppress(OSError):  # some file systems cannot flush a folder
+                _sync(file.parent)
+    except BaseException:
+        with suppress(OSError):
+            part.unlink()
+        raise
+
+
+@contextmanager
+def writing(file: Path, *, shared: bool = False, sync: bool = True) -> Iterator[IO[bytes]]:
+    """A binary handle whose content becomes `file` when the block ends well."""
+    with aside(file, shared=shared, sync=sync) as part, part.open("wb") as handle:
+        yield handle
+
+
+def write_bytes(file: Path, data: bytes, *, shared: bool = False, sync: bool = True) -> None:
+    """Write a whole file: a reader sees the old content or the new."""
+    with writing(file, shared=shared, sync=sync) as handle:
+        handle.write(data)
+
+
+def write_text(file: Path, text: str, *, sync: bool = True) -> None:
+    """The same for UTF-8 text."""
+    write_bytes(file, text.encode("utf-8"), sync=sync)
+
+
+def write_json(file: Path, content: Any, *, indent: int | None = 2) -> None:
+    """The same for JSON, with a line break at its end."""
+    write_text(file, json.dumps(content, indent=indent, ensure_ascii=False) + "\n")
+
+
+def _sync(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def system_error(error: BaseException | None) -> OSError | None:
+    """The system's refusal behind an error; torch.save reports a full disk as a file of the wrong length."""
+    while error is not None and not isinstance(error, OSError):
+        error = error.__cause__ or error.__context__
+    return error
+
+
+def write_error(error: OSError, place: Path, again: str) -> UserError:
+    """What the user reads when `place` cannot be written; `again` says how to continue."""
+    why = os.strerror(error.errno) if error.errno else str(error)
+    if error.errno in FULL:
+        return UserError(f"{place}: the disk is full ({why}); free some space and {again}")
+    return UserError(f"{place} cannot be written ({why}); fix that and {again}")
+
+
+@contextmanager
+def explain_full_disk(place: Path, again: str) -> Iterator[None]:
+    """Turn a full disk into one line; other errors pass."""
+    try:
+        yield
+    except (OSError, RuntimeError) as error:
+        cause = system_error(error)
+        if cause is None or cause.errno not in FULL:
+            raise
+        raise write_error(cause, place, again) from error
