@@ -27,6 +27,9 @@ def _models() -> dict[str, str]:
     own = {
         "cuewise/resnet-tiny": "a ResNet for 64 pixels and less on a CPU (options ?width=32&depth=10&norm=batch)"
     }
+    own["cuewise/vit-tiny"] = (
+        "a vision transformer for 64 pixels and less (options ?patch=4&width=192&depth=4)"
+    )
     own["cuewise/lab"] = "two of a model, of lightness and of colours: cuewise/lab?of=MODEL (CMC)"
     names = torchvision.models.list_models(module=torchvision.models)
     return own | {f"torchvision/{n}": "" for n in names} | {f"timm/{n}": "" for n in timm.list_models()}

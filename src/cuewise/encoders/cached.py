@@ -27,7 +27,7 @@ from cuewise.data.folder import Folder
 from cuewise.data.subset import Subset
 from cuewise.encoders.embed import Embedded, Pixels, embed_dataset
 from cuewise.encoders.encoder import Encoder
-from cuewise.encoders.load import LIBRARIES
+from cuewise.encoders.libraries import LIBRARIES
 from cuewise.errors import UserError
 from cuewise.files import writing
 

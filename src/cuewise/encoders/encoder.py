@@ -1,13 +1,16 @@
-"""Encoder: any backbone with one face — pooled features, feature map, normalisation, input size."""
+"""Encoder: one interface to any backbone: pooled features, feature map, patch tokens, normalisation, input size."""
 
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
+from functools import cached_property
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
+from cuewise.encoders import tokens as token
+from cuewise.encoders.pooling import Features, find_last_map, map_and_pooled, pooled
 from cuewise.errors import UserError
 
 IMAGENET_MEAN, IMAGENET_STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
@@ -22,6 +25,7 @@ class Card:
     mean: tuple[float, float, float] = IMAGENET_MEAN
     std: tuple[float, float, float] = IMAGENET_STD
     interpolation: str = "bilinear"
+    pool: str = "model"  # token, avg, max … as the library calls it; model: what its forward returns
     method: str | None = None
     cues: dict[str, Any] = field(default_factory=dict)
 
@@ -32,8 +36,7 @@ class Card:
 class Encoder(nn.Module):
     """A backbone without its classifier.
 
-    forward(x) gives pooled features B×dim; feature_map(x) gives B×C×h×w; logits(x) needs a classifier, which is
-    kept apart from the backbone (`head`) so that the backbone's keys stay those of its own library.
+    The classifier, where there is one, is kept apart (`head`), so that the backbone's keys stay those of its library.
     """
 
     def __init__(self, backbone: nn.Module, card: Card, head: nn.Module | None = None) -> None:
@@ -44,30 +47,49 @@ class Encoder(nn.Module):
         self.dim = _feature_dim(backbone, card.size, card.arch)
 
     def forward(self, x: Tensor) -> Tensor:
+        """Pooled features B×dim of normalised images B×3×H×W."""
         return pooled(self.backbone, x)
+
+    def features(self, x: Tensor) -> Features:
+        """The last feature map B×C×h×w and the pooled features B×dim, from one pass."""
+        return map_and_pooled(self.backbone, x, self._last_map)
 
     def feature_map(self, x: Tensor) -> Tensor:
         """B×C×h×w: the last map before pooling; the tokens of a transformer are laid out on their grid."""
-        if hasattr(self.backbone, "forward_features"):
-            net: Any = self.backbone
-            return _as_map(net.forward_features(x), net)
-        seen: list[Tensor] = []
+        return self.features(x).map
 
-        def note(_module: nn.Module, _inputs: object, out: object) -> None:
-            if isinstance(out, Tensor) and (out.ndim == 3 or (out.ndim == 4 and out.shape[-1] > 1)):
-                seen.append(out)
+    def tokens(self, x: Tensor, keep: Tensor | None = None) -> Tensor:
+        """B×N×D patch tokens of a vision transformer; with `keep` (B×n indices) only those patches are encoded."""
+        return token.encode(self.backbone, x, keep, self.card.arch)
 
-        hooks = [m.register_forward_hook(note) for m in self.backbone.modules()]
-        try:
-            self.backbone(x)
-        finally:
-            for hook in hooks:
-                hook.remove()
-        if not seen:
-            raise UserError(
-                f"{self.card.arch}: no module gives a feature map; this model has pooled features only"
-            )
-        return _as_map(seen[-1], self.backbone)
+    def pool(self, tokens: Tensor) -> Tensor:
+        """Pooled features B×dim from patch tokens B×n×D; pool(tokens(x)) equals forward(x)."""
+        return token.pool(self.backbone, tokens, self.card.arch)
+
+    @property
+    def patch(self) -> int:
+        """Side of a patch of a vision transformer, in pixels."""
+        return int(token.transformer(self.backbone, self.card.arch).patch_embed.patch_size[0])
+
+    @property
+    def grid(self) -> tuple[int, int]:
+        """Rows and columns of patches of a vision transformer."""
+        h, w = token.transformer(self.backbone, self.card.arch).patch_embed.grid_size
+        return int(h), int(w)
+
+    @property
+    def map_dim(self) -> int:
+        """Channels of the feature map."""
+        weight = next(self.backbone.parameters(), torch.zeros(()))
+        modes = [(m, m.training) for m in self.backbone.modules()]
+        self.backbone.eval()
+        with torch.no_grad():
+            side = self.card.size
+            x = torch.zeros(1, 3, side, side, device=weight.device, dtype=weight.dtype)
+            channels = self.feature_map(x).shape[1]
+        for m, mode in modes:
+            m.training = mode
+        return channels
 
     def logits(self, x: Tensor) -> Tensor:
         """B×classes, where the model has a classifier."""
@@ -84,61 +106,25 @@ class Encoder(nn.Module):
         scale = torch.tensor(self.card.std, device=x.device).mul(255).reciprocal().repeat(images.shape[2])
         return x.sub_(mean).mul_(scale).unflatten(2, (-1, 3)).permute(0, 3, 1, 2)  # a view: channels last
 
-
-def pooled(backbone: nn.Module, x: Tensor) -> Tensor:
-    """B×D features, whatever the model returns: a tensor, a tuple, a dict, a map or tokens."""
-    if hasattr(backbone, "forward_features") and hasattr(backbone, "forward_head"):
-        net: Any = backbone
-        out = net.forward_head(net.forward_features(x), pre_logits=True)
-    else:
-        out = backbone(x)
-    out = first_tensor(out)
-    if out.ndim == 4:
-        out = out.mean(dim=(2, 3))
-    elif out.ndim == 3:
-        out = out.mean(dim=1)
-    return out.flatten(1)
-
-
-def first_tensor(out: Any) -> Tensor:
-    """The tensor in a tuple, list, dict or output object (the first one of rank 2 or more)."""
-    if isinstance(out, Tensor):
-        return out
-    items = (
-        list(out.values()) if hasattr(out, "values") else list(out) if isinstance(out, tuple | list) else []
-    )
-    for item in items:
-        if isinstance(item, Tensor) and item.ndim >= 2:
-            return item
-    raise UserError(
-        f"the model returned {type(out).__name__} without a feature tensor in it; return B×D features"
-    )
-
-
-def _as_map(out: Any, backbone: nn.Module) -> Tensor:
-    out = first_tensor(out)
-    if out.ndim == 4:
-        channels_last = out.shape[1] == out.shape[2] != out.shape[3] and hasattr(backbone, "layers")
-        return out.permute(0, 3, 1, 2) if channels_last else out  # Swin gives B×h×w×C
-    if out.ndim == 3:
-        side = int((out.shape[1]) ** 0.5)
-        return out[:, -side * side :].transpose(1, 2).unflatten(2, (side, side))
-    raise UserError(f"the model gives rank-{out.ndim} features, not a map")
+    @cached_property
+    def _last_map(self) -> str | None:
+        """Found once; a name, so that copies of the encoder find their own module."""
+        return find_last_map(self.backbone, self.card.size, self.card.arch)
 
 
 @torch.no_grad()
 def _feature_dim(backbone: nn.Module, size: int, arch: str) -> int:
     """Feature width, by pushing one grey image through in evaluation mode."""
     was_training = backbone.training
-    backbone.eval()
     weight = next(backbone.parameters(), torch.zeros(()))
+    backbone.eval()
     try:
         out = pooled(backbone, torch.zeros(1, 3, size, size, device=weight.device, dtype=weight.dtype))
     except UserError:
         raise
     except Exception as error:
-        raise UserError(
-            f"{arch} does not take images of {size}×{size}: {str(error).splitlines()[0]}. Try another --size"
-        ) from error
-    backbone.train(was_training)
+        why = (str(error).splitlines() or [type(error).__name__])[0]
+        raise UserError(f"{arch} does not take images of {size}×{size}: {why}. Try another --size") from error
+    finally:
+        backbone.train(was_training)
     return out.shape[1]

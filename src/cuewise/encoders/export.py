@@ -10,11 +10,13 @@ import numpy as np
 import timm
 import torch
 import torchvision
+from timm.models.vision_transformer import VisionTransformer
 from torch import Tensor
 
 from cuewise.encoders.encoder import Encoder
 from cuewise.encoders.load import SPEC, load_encoder, parse_options
 from cuewise.encoders.spaces import Spaces
+from cuewise.encoders.vit_tiny import TIMM_NAME, ViTTiny
 from cuewise.encoders.weights import write_weights
 from cuewise.errors import UserError
 from cuewise.files import aside, write_json
@@ -74,6 +76,10 @@ def _timm(encoder: Encoder, part: Path) -> str:
     """A state dict that timm.create_model(name, num_classes=0) loads strictly."""
     name, options = _name(encoder, {"torchvision", "timm", "cuewise"})
     name = "cuewise_resnet_tiny" if name == "resnet-tiny" else name
+    if isinstance(encoder.backbone, ViTTiny):
+        name, options = TIMM_NAME, encoder.backbone.timm_options
+    elif encoder.card.pool != "model" and isinstance(encoder.backbone, VisionTransformer):
+        options = {"img_size": encoder.card.size, "global_pool": encoder.card.pool, **options}
     if not timm.is_model(name.split(".")[0]):
         raise UserError(
             f"{encoder.card.arch} is not a timm architecture; use --format torchvision, safetensors or onnx"

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
-from cuewise.encoders.encoder import IMAGENET_MEAN, IMAGENET_STD, pooled
+from cuewise.encoders.encoder import IMAGENET_MEAN, IMAGENET_STD
+from cuewise.encoders.pooling import Features, find_last_map, map_and_pooled, pooled
 
 _XYZ = ((0.412453, 0.357580, 0.180423), (0.212671, 0.715160, 0.072169), (0.019334, 0.119193, 0.950227))
 _WHITE = (0.950456, 1.0, 1.088754)  # D65
@@ -42,6 +43,7 @@ class LabPair(nn.Module):
         super().__init__()
         self.L, self.ab = L, ab
         self.mean, self.std = tuple(mean), tuple(std)
+        self._last_map: tuple[str | None] | None = None
 
     def split(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """The two inputs, each B×3×H×W in about −1…1."""
@@ -57,6 +59,14 @@ class LabPair(nn.Module):
         """Features of L and of ab, B×D each."""
         L, ab = self.split(x)
         return pooled(self.L, L), pooled(self.ab, ab)
+
+    def map_and_pooled(self, x: Tensor) -> Features:
+        """The maps of both, and the features of both, side by side."""
+        if self._last_map is None:
+            self._last_map = (find_last_map(self.L, x.shape[-1], "cuewise/lab"),)  # of both: one architecture
+        parts = zip((self.L, self.ab), self.split(x))
+        found = [map_and_pooled(net, part, *self._last_map) for net, part in parts]
+        return Features(torch.cat([f.map for f in found], dim=1), torch.cat([f.pooled for f in found], dim=1))
 
     def forward(self, x: Tensor) -> Tensor:
         return torch.cat(self.both(x), dim=1)

@@ -10,26 +10,24 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import timm
 import torch
-import torchvision
 import yaml
-from timm.data.config import resolve_data_config
-from torch import Tensor, nn
+from torch import nn
 
 from cuewise.encoders.encoder import Card, Encoder
-from cuewise.encoders.lab import LabPair
-from cuewise.encoders.resnet_tiny import ResNetTiny
+from cuewise.encoders.libraries import build
+from cuewise.encoders.pooling import pool_of
 from cuewise.encoders.spaces import in_space, read_heads
 from cuewise.encoders.weights import load_into, read_weights, write_weights
 from cuewise.errors import UserError
 from cuewise.files import aside
 
-LIBRARIES = ("torchvision", "timm", "cuewise")
 SPEC = re.compile(
     r"^(?P<arch>(?:torchvision|timm|cuewise)/[^:?]+)(?:\?(?P<options>[^:]*))?(?::(?P<weights>.+))?$"
 )
-FORMS = "a run folder, encoder.safetensors, torchvision/NAME, timm/NAME, cuewise/resnet-tiny or package.module:factory"
+FORMS = (
+    "a run folder, encoder.safetensors, torchvision/NAME, timm/NAME, cuewise/NAME or package.module:factory"
+)
 
 
 def load_encoder(spec: str | nn.Module, *, size: int | None = None, head: bool = False) -> Encoder:
@@ -39,7 +37,7 @@ def load_encoder(spec: str | nn.Module, *, size: int | None = None, head: bool =
     head  keep the classifier (`encoder.logits`) where the model has one
     """
     if isinstance(spec, nn.Module):
-        return Encoder(spec, Card(type(spec).__name__, size or 224)).eval()
+        return Encoder(spec, Card(type(spec).__name__, size or 224, pool=pool_of(spec))).eval()
     path = Path(spec)
     if "#" in spec and not path.exists():
         base, _, space = spec.rpartition("#")
@@ -76,28 +74,6 @@ def parse_options(text: str | None) -> dict[str, Any]:
     return {key: yaml.safe_load(value) for key, _, value in pairs}
 
 
-def build(
-    arch: str,
-    options: dict[str, Any] | None = None,
-    *,
-    size: int | None = None,
-    weights: dict[str, Tensor] | None = None,
-    head: bool = False,
-    spec: str | None = None,
-) -> Encoder:
-    """A backbone by library name, with or without weights; `options` go to the library's constructor."""
-    library, _, name = arch.partition("/")
-    full = spec.split(":")[0] if spec else arch
-    classes = _classes_in(weights) if head and weights else 1000 if head and library != "cuewise" else 0
-    maker = {"torchvision": _torchvision, "timm": _timm, "cuewise": _own}[library]
-    backbone, classifier, card = maker(name, dict(options or {}), classes)
-    card = Card(full, size or card.size, card.mean, card.std, card.interpolation)
-    encoder = Encoder(backbone, card, classifier if head else None)
-    if weights is not None:
-        load_into(encoder, weights, spec or arch)
-    return encoder
-
-
 def _from_file(file: Path, size: int | None) -> Encoder:
     card_file = file.with_suffix(".json")
     for needed in (file, card_file):
@@ -110,12 +86,15 @@ def _from_file(file: Path, size: int | None) -> Encoder:
             raise UserError(f"{needed} is missing: {hint}")
     card, weights = _read_card(card_file), read_weights(file)
     arch = card["arch"]
-    if SPEC.match(arch):
-        encoder = load_encoder(arch, size=size or card["size"])
+    match = SPEC.match(arch)
+    if match:
+        options, side = parse_options(match["options"]), size or card["size"]
+        encoder = build(match["arch"], options, size=side, spec=arch, pool=card.get("pool")).eval()
     else:
         encoder = Encoder(_call_factory(arch), Card(arch, card["size"])).eval()
     load_into(encoder, weights, str(file))
-    encoder.card = Card(
+    encoder.card = replace(
+        encoder.card,
         arch=arch,
         size=size or card["size"],
         mean=tuple(card["mean"]),
@@ -140,64 +119,6 @@ def _read_card(file: Path) -> dict[str, Any]:
     return card
 
 
-def _torchvision(
-    name: str, options: dict[str, Any], classes: int
-) -> tuple[nn.Module, nn.Module | None, Card]:
-    names = torchvision.models.list_models(module=torchvision.models)
-    if name not in names:
-        raise UserError(
-            f"torchvision has no model {name!r}{_nearest(name, names)}; see `cuewise list models`"
-        )
-    model = torchvision.models.get_model(name, weights=None, num_classes=classes or 1000, **options)
-    if hasattr(model, "aux_logits"):  # Inception and GoogLeNet return extra heads in training mode
-        model.aux_logits = False
-    linear = [(n, m) for n, m in model.named_modules() if isinstance(m, nn.Linear | nn.Conv2d)]
-    where, classifier = linear[-1]
-    parent, _, leaf = where.rpartition(".")
-    setattr(model.get_submodule(parent), leaf, nn.Identity())
-    return model, classifier, Card(f"torchvision/{name}", 224)
-
-
-def _timm(name: str, options: dict[str, Any], classes: int) -> tuple[nn.Module, nn.Module | None, Card]:
-    if not timm.is_model(name.split(".")[0]):
-        raise UserError(
-            f"timm has no model {name!r}{_nearest(name, timm.list_models())}; see `cuewise list models`"
-        )
-    model: Any = timm.create_model(name, pretrained=False, num_classes=classes, **options)
-    config = resolve_data_config({}, model=model)
-    side = config["input_size"][-1]
-    card = Card(f"timm/{name}", side, tuple(config["mean"]), tuple(config["std"]), config["interpolation"])
-    classifier = model.get_classifier() if classes else None
-    if classes:
-        model.reset_classifier(0)
-    return model, classifier, card
-
-
-def _own(name: str, options: dict[str, Any], classes: int) -> tuple[nn.Module, nn.Module | None, Card]:
-    if name == "lab":
-        return _lab(options)
-    if name != "resnet-tiny":
-        raise UserError(
-            f"no model cuewise/{name}: there is cuewise/resnet-tiny (options: width, depth, norm)"
-        )
-    unknown = set(options) - {"width", "depth", "norm"}
-    if unknown:
-        raise UserError(
-            f"cuewise/resnet-tiny has no option {sorted(unknown)[0]!r}: there are width, depth and norm"
-        )
-    return ResNetTiny(**options), None, Card("cuewise/resnet-tiny", 32)
-
-
-def _lab(options: dict[str, Any]) -> tuple[nn.Module, nn.Module | None, Card]:
-    """cuewise/lab?of=MODEL&…: two of MODEL, of lightness and of colours; the other options are the model's."""
-    of = str(options.pop("of", ""))
-    if not SPEC.match(of):
-        raise UserError("cuewise/lab needs a model: cuewise/lab?of=torchvision/resnet50")
-    L, ab = (build(of, options) for _ in range(2))
-    pair = LabPair(L.backbone, ab.backbone, L.card.mean, L.card.std)
-    return pair, None, replace(L.card, arch="cuewise/lab")
-
-
 def _call_factory(spec: str) -> nn.Module:
     module_name, _, name = spec.partition(":")
     sys.path.insert(0, "")  # a module in the working folder, as with `python -m`
@@ -216,19 +137,6 @@ def _call_factory(spec: str) -> nn.Module:
     if not isinstance(model, nn.Module):
         raise UserError(f"{spec} returned {type(model).__name__}, not an nn.Module")
     return model
-
-
-def _classes_in(weights: dict[str, Tensor]) -> int:
-    """Rows of the last 2-D weight: the classifier's, in every library here."""
-    rows = [len(v) for k, v in weights.items() if k.endswith("weight") and v.ndim == 2]
-    return rows[-1] if rows else 1000
-
-
-def _nearest(name: str, names: list[str]) -> str:
-    import difflib
-
-    close = difflib.get_close_matches(name, names, n=3)
-    return f" (close: {', '.join(close)})" if close else ""
 
 
 def parameters(encoder: Encoder) -> int:

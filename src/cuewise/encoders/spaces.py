@@ -12,8 +12,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from cuewise.encoders.encoder import Encoder, pooled
+from cuewise.encoders.encoder import Encoder
 from cuewise.encoders.heads import mlp, unit
+from cuewise.encoders.pooling import pooled
 from cuewise.encoders.weights import read_weights, write_weights
 from cuewise.errors import UserError
 from cuewise.files import aside

@@ -9,7 +9,8 @@ from typing import Any
 import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save
-from torch import Tensor
+from timm.layers.pos_embed import resample_abs_pos_embed
+from torch import Tensor, nn
 
 from cuewise.encoders.encoder import Encoder
 from cuewise.errors import UserError
@@ -59,7 +60,7 @@ def read_weights(file: Path) -> dict[str, Tensor]:
 def load_into(encoder: Encoder, weights: dict[str, Tensor], source: str) -> None:
     """Load the backbone (and the head, if the encoder keeps one); every missing or odd-shaped tensor is an error."""
     backbone = encoder.backbone.state_dict()
-    weights = _strip(weights, set(backbone))
+    weights = _at_grid(_strip(weights, set(backbone)), encoder.backbone)
     missing = [k for k in backbone if k not in weights]
     wrong = [k for k in backbone if k in weights and weights[k].shape != backbone[k].shape]
     if missing or wrong:
@@ -68,6 +69,19 @@ def load_into(encoder: Encoder, weights: dict[str, Tensor], source: str) -> None
     rest = {k: v for k, v in weights.items() if k not in backbone}
     if encoder.head is not None:
         _load_head(encoder, rest, source)
+
+
+def _at_grid(weights: dict[str, Tensor], backbone: nn.Module) -> dict[str, Tensor]:
+    """Positions of a vision transformer resampled to the grid of this input size, where only the grid differs."""
+    name, ours = "pos_embed", getattr(backbone, "pos_embed", None)
+    theirs, grid = weights.get(name), getattr(getattr(backbone, "patch_embed", None), "grid_size", None)
+    if not isinstance(ours, Tensor) or theirs is None or grid is None or ours.shape == theirs.shape:
+        return weights
+    prefix = ours.shape[1] - grid[0] * grid[1]
+    square = theirs.ndim == 3 and round((theirs.shape[1] - prefix) ** 0.5) ** 2 == theirs.shape[1] - prefix
+    if prefix < 0 or not square or theirs.shape[2] != ours.shape[2]:
+        return weights
+    return {**weights, name: resample_abs_pos_embed(theirs, list(grid), num_prefix_tokens=prefix)}
 
 
 def _load_head(encoder: Encoder, rest: dict[str, Tensor], source: str) -> None:
