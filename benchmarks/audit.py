@@ -25,7 +25,7 @@ import torch
 
 from cuewise.audits.answerer import Answerer
 from cuewise.audits.change import Change, change
-from cuewise.audits.engine import FORWARD, Engine, Viewer, Work
+from cuewise.audits.engine import FORWARD, Engine, Viewer, copies
 from cuewise.cues.corruptions import CORRUPTIONS, SEVERITIES, variants
 from cuewise.data import Dataset, open_data
 from cuewise.encoders import Encoder, load_encoder
@@ -63,7 +63,7 @@ def answerer(encoder: Encoder) -> Answerer:
 
 def as_audited(encoder: Encoder, data: Dataset) -> float:
     began = time.perf_counter()
-    Engine().run(Work("corruption", data, [Viewer(encoder, answerer(encoder), "bench")], CHANGES))
+    Engine().run(copies("corruption", data, [Viewer(encoder, answerer(encoder), "bench")], CHANGES))
     return time.perf_counter() - began
 
 

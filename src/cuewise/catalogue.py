@@ -54,9 +54,9 @@ def _filters() -> dict[str, str]:
 
 
 def _audits() -> dict[str, str]:
-    from cuewise.audits.audit import audits
+    from cuewise.audits.audit import AUDITS
 
-    return {name: a.summary for name, a in audits().items()}
+    return AUDITS.summaries()
 
 
 def _makers() -> dict[str, str]:

@@ -49,3 +49,13 @@ def mean(name: str, values: Sequence[float] | np.ndarray[Any, Any], protocol: st
     m = float(x.mean())
     half = Z95 * float(x.std(ddof=1)) / math.sqrt(n) if n > 1 else math.nan
     return Score(name, m, m - half, m + half, n, protocol)
+
+
+def show_share(value: float, *, unit: bool = True) -> str:
+    """A share in per cent: `31.4 %`."""
+    return f"{100 * value:.1f}".replace("-", "−") + ("\u00a0%" if unit else "")
+
+
+def show_span(low: float, high: float) -> str:
+    """An interval of shares: `27.1–35.9 %`."""
+    return show_share(low, unit=False) + ("–" if low >= 0 else " to ") + show_share(high)

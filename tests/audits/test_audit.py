@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from cuewise import UserError, audit, compare
-from cuewise.audits.run import is_conflict
+from cuewise.audits.sets import is_conflict
 from cuewise.cli import main
 from cuewise.data import open_data
 

@@ -15,14 +15,16 @@ from torch import nn
 from cuewise import audit
 from cuewise.audits.answerer import Unasked
 from cuewise.audits.answers import Answers
-from cuewise.audits.audit import Subject
 from cuewise.audits.coarse_fine import coarse_fine
 from cuewise.audits.confidence import calibration_error, confidence, entropy, reliability_series
 from cuewise.audits.engine import Engine
 from cuewise.audits.head import Head
+from cuewise.audits.measures import near_chance, near_chance_bound
+from cuewise.audits.pairs import PAIRS, pair_views, recipe_of
 from cuewise.audits.retrieval import chance, neighbours, retrieval, same
 from cuewise.audits.saliency import features_to_logits, saliency
-from cuewise.audits.similarity import PAIRS, pair_views, recipe_of, similarity
+from cuewise.audits.similarity import similarity
+from cuewise.audits.subject import Subject
 from cuewise.audits.subjects import Request, prepare
 from cuewise.audits.superclasses import read_superclasses
 from cuewise.audits.texture_classes import histogram, per_class, texture_classes
@@ -138,7 +140,7 @@ def test_coarse_and_fine_by_a_users_map(subject: Subject) -> None:
     with pytest.raises(Unasked, match="--superclasses"):
         coarse_fine(subject)
     kinds = {name: "first" if i < 8 else "second" for i, name in enumerate(subject.train.classes[:12])}
-    subject.settings = replace(subject.settings, superclasses=kinds)
+    subject.settings = replace(subject.settings, options={"superclasses": kinds})
     found = coarse_fine(subject)
     coarse, fine = found.scores[:2]
     table = found.tables[f"coarse_fine/{NAME}/decisions"]
@@ -219,15 +221,32 @@ def test_texture_histogram_has_bins_of_two_and_a_half_points() -> None:
     assert (h["y"][0], h["y"][1], h["y"][20], h["y"][39]) == (2, 1, 1, 1)
 
 
-def test_texture_classes_on_copies(subject: Subject) -> None:
+def test_texture_classes_on_copies(tmp_path: Path) -> None:
+    subject = prepared(tmp_path, [TRAIN], ["shapes:aligned?n=96&size=32&part=test"])
+    subject.given = {}
     found = texture_classes(subject)
     total, enough, none = found.scores
     rows = found.tables["texture_classes"]["rows"]
-    assert total.n == sum(r[1] for r in rows) == 64
+    assert total.n == sum(r[1] for r in rows) == 96
+    assert found.chance["texture_classes/accuracy"] == 1 / 16
     assert enough.value == pytest.approx(np.mean([r[2] > 0.5 for r in rows]))
-    assert none.value == pytest.approx(np.mean([r[2] < 0.025 for r in rows]))
+    assert none.value == pytest.approx(np.mean([r[2] < 2 / 16 for r in rows]))  # twice the chance level
+    assert "below 12.5%" in none.protocol
     assert [r[2] for r in rows] == sorted((r[2] for r in rows), reverse=True)
     assert sum(found.figures["texture_classes"]["series"][0]["y"]) == len(rows)
+
+
+def test_classes_are_not_judged_by_a_few_images(subject: Subject) -> None:
+    with pytest.raises(
+        Unasked, match="at most 4 texture images, and 5 are needed to judge it: raise --limit"
+    ):
+        texture_classes(subject)
+
+
+def test_near_chance_is_twice_chance_and_never_below_the_published_bound() -> None:
+    assert near_chance_bound(16) == 0.125
+    assert near_chance_bound(1000) == 0.025
+    assert near_chance({"a": (1, 10), "b": (3, 10), "c": (9, 10)}, 8) == pytest.approx(1 / 3)
 
 
 def test_per_class_says_the_commonest_answer() -> None:

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +18,8 @@ import pytest
 from cuewise import audit
 from cuewise.audits import engine as room
 from cuewise.audits.answerer import Answerer
-from cuewise.audits.change import CLEAN, Rendering, change
-from cuewise.audits.engine import Engine, Viewer, Work
+from cuewise.audits.change import CLEAN, Copies, change
+from cuewise.audits.engine import Engine, Viewer, Work, copies
 from cuewise.audits.head import Head
 from cuewise.audits.keys import data_key
 from cuewise.audits.saved import FOLDER, Saved
@@ -62,8 +63,8 @@ class _First:
 
 def test_copies_are_those_of_the_operators() -> None:
     image = np.random.default_rng(0).integers(0, 256, (40, 50, 3), dtype=np.uint8)
-    eye = viewer().eye
-    made = Rendering((eye,), CHANGES, 7).views(image, "x.png")[eye.key]
+    taken = viewer().input
+    made = Copies((taken,), CHANGES, 7).views(image, "x.png")[taken.key]
     view = evaluation_view(image, 32)
     assert np.array_equal(made[0], view)
     assert len(set(map(int, np.ptp(made[1].astype(int), axis=-1).ravel()))) == 1  # grey
@@ -74,7 +75,7 @@ def test_copies_are_those_of_the_operators() -> None:
 def test_a_pass_gives_the_features_of_embed_whatever_the_workers(tmp_path: Path) -> None:
     data = open_data(str(photos(tmp_path / "set", 7)))
     one = viewer()
-    results = [Engine(workers=w).run(Work("x", data, [one], CHANGES))[0] for w in (0, 2)]
+    results = [Engine(workers=w).run(copies("x", data, [one], CHANGES))[0] for w in (0, 2)]
     assert results[0].features == pytest.approx(
         embed_dataset(one.encoder, data, label=None).features, abs=1e-5
     )
@@ -125,7 +126,7 @@ def test_sets_of_the_same_names_are_told_apart(tmp_path: Path) -> None:
 def test_broken_images_are_left_out_and_counted(tmp_path: Path) -> None:
     root = photos(tmp_path / "set", 4)
     (root / "bee" / "bee1.jpg").write_bytes((root / "bee" / "bee1.jpg").read_bytes()[:300])
-    found = Engine(workers=0).run(Work("x", open_data(str(root)), [viewer()], CHANGES))[0]
+    found = Engine(workers=0).run(copies("x", open_data(str(root)), [viewer()], CHANGES))[0]
     assert len(found.index) == 11
     assert len(found.skipped) == 1
 
@@ -136,7 +137,7 @@ def test_rows_are_kept_and_taken_up(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(room, "FORWARD", 8)
     data = open_data(str(photos(tmp_path / "set", 5)))
     one = viewer()
-    work = Work("x", data, [one], CHANGES)
+    work = copies("x", data, [one], CHANGES)
     whole = Engine(workers=0).run(work)[0]
     saved = Saved(tmp_path / "out")
 
@@ -157,7 +158,7 @@ def test_rows_are_kept_and_taken_up(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert np.array_equal(again.features, whole.features)
     assert all(np.array_equal(again.said[c], whole.said[c]) for c in CHANGES[1:])
     assert Engine(saved).done(work) == work.views
-    assert Work("x", data, [one], CHANGES, seed=1).key != work.key
+    assert copies("x", data, [one], CHANGES, seed=1).key != work.key
 
 
 SCRIPT = """
@@ -209,24 +210,24 @@ def test_a_folder_that_is_the_users_is_left_alone(tmp_path: Path) -> None:
 
 
 def test_finished_audits_are_not_asked_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from cuewise.audits import audit as contract
+    from cuewise.audits import color as colour
+    from cuewise.audits import rotation as turning
 
     train, test = str(photos(tmp_path / "train", 3)), str(photos(tmp_path / "set", 2, seed=1))
     asked: list[str] = []
-    known = contract.audits()["color"]
+    color, rotation = colour.color, turning.rotation
 
     def ask(subject: Any) -> Any:
         asked.append("color")
         if len(asked) > 1:
             raise KeyboardInterrupt
-        return known.ask(subject)
+        return color.ask(subject)
 
     def stop(subject: Any) -> Any:
         raise KeyboardInterrupt
 
-    monkeypatch.setitem(contract._AUDITS, "color", contract.Audit("color", "", ask, known.needs))
-    rotation = contract.audits()["rotation"]
-    monkeypatch.setitem(contract._AUDITS, "rotation", contract.Audit("rotation", "", stop, rotation.needs))
+    monkeypatch.setattr(colour, "color", replace(color, ask=ask))
+    monkeypatch.setattr(turning, "rotation", replace(rotation, ask=stop))
     options: dict[str, Any] = {
         "train": [train],
         "test": [test],
@@ -236,7 +237,7 @@ def test_finished_audits_are_not_asked_again(tmp_path: Path, monkeypatch: pytest
     }
     with pytest.raises(Interrupted, match="goes on from here"):
         audit(ENCODER, out=str(tmp_path / "a"), **options)
-    monkeypatch.setitem(contract._AUDITS, "rotation", rotation)
+    monkeypatch.setattr(turning, "rotation", rotation)
     result = audit(ENCODER, out=str(tmp_path / "a"), **options)
     assert asked == ["color"]
     assert {s["name"].split("/")[0] for s in result["scores"]} == {"color", "rotation"}

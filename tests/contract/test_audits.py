@@ -10,10 +10,11 @@ from typing import Any
 import pytest
 
 from cuewise.audits import plan, sets
-from cuewise.audits.audit import Finding, Subject, audits
+from cuewise.audits.audit import AUDITS, Finding
 from cuewise.audits.engine import Engine
 from cuewise.audits.run import ask
 from cuewise.audits.saved import Saved
+from cuewise.audits.subject import Subject
 from cuewise.audits.subjects import Request, load_seeded, prepare, read_settings
 from tests.audits.small_models import ENCODER, class_map, classifier, conflicts, flat, photos
 
@@ -28,19 +29,19 @@ def answer(
 ) -> Answer:
     """All audits of one model."""
     sets.forget()
-    settings = read_settings(4, mapping, None, None)
+    settings = read_settings(15, mapping)
     encoder = load_seeded(model, 32, True if mapping else None, 0)
     request = Request(train, test, "auto", 0, settings)
     subject: Subject = prepare(model, "model", encoder, root / out, request, Engine(workers=0))
-    questions = list(audits().values())
-    plan.look({"model": (subject, questions)}, subject.engine)
+    questions = list(AUDITS.all().values())
+    plan.run_passes([(subject, questions)], subject.engine)
     return ask(subject, questions, Saved(root / out))
 
 
 @pytest.fixture(scope="module")
 def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Answer]:
     root = tmp_path_factory.mktemp("audits")
-    train, test = str(photos(root / "train", 4)), str(photos(root / "test", 3, seed=1))
+    train, test = str(photos(root / "train", 4)), str(photos(root / "test", 5, seed=1))
     both, bare = [test, str(conflicts(root / "conflicts"))], [str(flat(root / "flat"))]
     own, mapping = classifier(root), class_map(root)
     return {
@@ -53,10 +54,10 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Answer]:
 
 
 @pytest.mark.parametrize("case", ["encoder", "classifier"])
-@pytest.mark.parametrize("name", sorted(audits()))
+@pytest.mark.parametrize("name", sorted(AUDITS.all()))
 def test_scores_and_figures_are_whole(name: str, case: str, answers: dict[str, Answer]) -> None:
     found, left = answers[case]
-    assert audits()[name].summary
+    assert AUDITS.all()[name].summary
     if name in left or name in NEED_MORE:
         assert name in NEED_MORE, left
         return
@@ -81,7 +82,7 @@ def test_scores_and_figures_are_whole(name: str, case: str, answers: dict[str, A
     json.dumps([finding.tables, finding.figures, finding.galleries])
 
 
-@pytest.mark.parametrize("name", sorted(audits()))
+@pytest.mark.parametrize("name", sorted(AUDITS.all()))
 def test_the_same_twice(name: str, answers: dict[str, Answer]) -> None:
     first, second = (answers[case][0].get(name) for case in ("encoder", "encoder again"))
     assert plain(first) == plain(second)

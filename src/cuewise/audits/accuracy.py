@@ -1,14 +1,16 @@
-"""How many images of the test sets are classified right?"""
+"""How many images of the test sets are classified correctly?"""
 
 from __future__ import annotations
 
 import numpy as np
 
 from cuewise.audits.answerer import Unasked
-from cuewise.audits.audit import Finding, Needs, Subject, audit
+from cuewise.audits.audit import Finding, Needs, audit
 from cuewise.audits.changed import lost
 from cuewise.audits.domains import labelled
 from cuewise.audits.figures import figure, series
+from cuewise.audits.kinds import Kind
+from cuewise.audits.subject import Subject
 from cuewise.data import Dataset
 from cuewise.probes import KNNProbe
 from cuewise.scores import Score, proportion
@@ -17,7 +19,41 @@ from cuewise.scores import Score, proportion
 @audit(
     "accuracy",
     "accuracy on each labelled test set: of the classifier, or of a linear and a k-NN probe",
-    lambda s: Needs(sets=labelled(s)),
+    question="How often is it right, and does that carry over to other kinds of images?",
+    rank=40,
+    kinds=(
+        Kind(
+            "head/*/accuracy",
+            "Own classifier's accuracy on {}",
+            "Share of images whose class is the classifier's first answer.",
+            card=4,
+            accuracy=True,
+            better="high",
+        ),
+        Kind(
+            "head_top5/*/accuracy",
+            "Own classifier's top-5 accuracy on {}",
+            "Share of images whose class is among the classifier's first five answers.",
+            better="high",
+        ),
+        Kind(
+            "linear/*",
+            "Linear probe accuracy on {}",
+            "Share of images whose class a linear classifier on the frozen features names; it is fitted on --train.",
+            card=5,
+            accuracy=True,
+            better="high",
+        ),
+        Kind(
+            "knn/*",
+            "k-NN accuracy on {}",
+            "Share of images whose class the nearest training images, weighted by similarity, name.",
+            card=18,
+            accuracy=True,
+            better="high",
+        ),
+    ),
+    needs=lambda s: Needs(sets=labelled(s)),
 )
 def accuracy(subject: Subject) -> Finding:
     """linear/… and knn/… (probes), or head/… with top-5, on every test set with labels; unknown classes are left out."""
@@ -30,10 +66,13 @@ def accuracy(subject: Subject) -> Finding:
         except Unasked as error:
             reasons.append(str(error))
             continue
-        out.scores += found
+        out.add(*found[:1], chance=1 / len(subject.classes_for(data)))
+        out.add(*found[1:], chance=1 / len(subject.classes_for(data)) if by_probe else None)
         names.append(name)
     if not out.scores:
-        raise Unasked(reasons[0] if reasons else "no labelled test set: give --test with one folder a class")
+        raise Unasked(
+            reasons[0] if reasons else "no labelled test set: give --test with one folder per class"
+        )
     kinds = list(dict.fromkeys(s.name.partition("/")[0] for s in out.scores))
     groups = [[s for s in out.scores if s.name.startswith(f"{k}/")] for k in kinds]
     drawn = [series(f"{subject.name}: {k}", names, g) for k, g in zip(kinds, groups) if len(g) == len(names)]

@@ -1,4 +1,4 @@
-"""Who answers for a model: a probe or its own classifier, with the names of its classes."""
+"""What answers for a model: a probe or its own classifier, with the names of its classes."""
 
 from __future__ import annotations
 
@@ -20,15 +20,16 @@ NO_ANSWER = -1  # NaN or infinity instead of probabilities
 
 
 class Unasked(UserError):
-    """An audit cannot be asked of this model and these data: it is left out, and the reason is told."""
+    """An audit cannot be asked of this model and these data: it is left out, and the report gives the reason."""
 
 
 @dataclass(frozen=True)
 class Answerer:
-    """Column k of the probe's probabilities is classes[k]."""
+    """Column k of the probe's probabilities is classes[k]; `key` names what the probe follows from."""
 
     probe: Probe
     classes: tuple[str, ...]
+    key: str = ""
 
     def probabilities(self, features: Features) -> NDArray[np.float32]:
         """N×C; rows are NaN where the features or the probabilities are not finite."""
@@ -50,7 +51,7 @@ class Answerer:
     def labels(self, data: Dataset) -> Ids:
         """The label of each image by the numbering of `classes`, −1 where its class is not among them."""
         if data.labels is None:
-            raise Unasked("no labels: put the images into one folder a class")
+            raise Unasked("no labels: put the images into one folder per class")
         return numbers(data.classes, self.classes)[data.labels]
 
 

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cuewise.audits.answerer import Ids, Unasked
-from cuewise.audits.audit import Named, Needs, Subject
+from cuewise.audits.audit import Needs
+from cuewise.audits.subject import Named, Subject
 from cuewise.data import Dataset
 
 Floats = NDArray[np.float64]
@@ -61,7 +62,9 @@ def answers(subject: Subject) -> list[Answers]:
         except Unasked as error:
             reasons.append(str(error))
     if not out:
-        raise Unasked(reasons[0] if reasons else "no labelled test set: give --test with one folder a class")
+        raise Unasked(
+            reasons[0] if reasons else "no labelled test set: give --test with one folder per class"
+        )
     return out
 
 
@@ -94,7 +97,7 @@ def answers_on(subject: Subject, name: str, data: Dataset) -> Answers:
 
 
 def decisions_table(said: Answers, title: str, **columns: Sequence[Any]) -> dict[str, Any]:
-    """image, label, response, correct and further columns, a row an image: what `compare` pairs models by."""
+    """image, label, response, correct and further columns, one row per image: what `compare` pairs models by."""
     fixed = [
         [said.image_name(i) for i in range(len(said.index))],
         [said.classes[k] for k in said.labels],

@@ -1,4 +1,4 @@
-"""Copies of an image made in memory: which change, at which size, with which random numbers."""
+"""Copies of an image made in memory: which change, at which input size, with which random numbers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from cuewise.cues.corruptions import corruption_rng, variants
 from cuewise.cues.registry import Cue, cue
-from cuewise.data import Dataset
 from cuewise.encoders.embed import evaluation_view
 from cuewise.encoders.encoder import Encoder
 
@@ -40,16 +39,16 @@ def change(cue: str, **settings: Any) -> Change:
 
 
 @dataclass(frozen=True, order=True)
-class Eye:
-    """How a model sees an image: the side of its input and the filter that resizes to it."""
+class Input:
+    """What a model takes: the side of its input and the filter that resizes to it."""
 
     size: int
     interpolation: str = "bilinear"
 
     @staticmethod
-    def of(encoder: Encoder) -> Eye:
+    def of(encoder: Encoder) -> Input:
         bicubic = encoder.card.interpolation == "bicubic"
-        return Eye(encoder.card.size, "bicubic" if bicubic else "bilinear")
+        return Input(encoder.card.size, "bicubic" if bicubic else "bilinear")
 
     @property
     def key(self) -> str:
@@ -57,27 +56,36 @@ class Eye:
 
 
 @dataclass(frozen=True)
-class Rendering:
-    """Picklable `(image, rng, index) → {eye: V×S×S×3}`: every change of an image for every eye from one decoding.
+class Copies:
+    """Every change of an image for every input size, from one decoding: {input: V×S×S×3}.
 
     The random numbers of a copy follow from (seed, name of the image, change) alone.
     """
 
-    eyes: tuple[Eye, ...]
-    changes: tuple[Change, ...]
-    seed: int
-    data: Dataset | None = None  # tells the names of images
+    inputs: tuple[Input, ...]
+    changes: tuple[Change, ...] = (CLEAN,)
+    seed: int = 0
 
-    def __call__(self, image: Pixels, rng: np.random.Generator, index: int) -> dict[str, Pixels]:
-        assert self.data is not None
-        return self.views(image, self.data.name(index))
+    @property
+    def count(self) -> int:
+        """Views per image."""
+        return len(self.changes)
 
-    def views(self, image: Pixels, name: str) -> dict[str, Pixels]:
-        """All copies of one image."""
-        return {eye.key: np.stack(self._copies(image, name, eye)) for eye in self.eyes}
+    @property
+    def asked(self) -> tuple[Change, ...]:
+        """The changes whose copies are answered; of clean views the features are kept."""
+        return tuple(c for c in self.changes if c != CLEAN)
 
-    def _copies(self, image: Pixels, name: str, eye: Eye) -> list[Pixels]:
-        view = evaluation_view(image, eye.size, eye.interpolation)
+    @property
+    def key(self) -> str:
+        return "\0".join([str(self.seed), *(c.key for c in self.changes)])
+
+    def views(self, image: Pixels, name: str, number: int = 0) -> dict[str, Pixels]:
+        """All copies of one image; `number` is its place in the set."""
+        return {i.key: np.stack(self._copies(image, name, i)) for i in self.inputs}
+
+    def _copies(self, image: Pixels, name: str, taken: Input) -> list[Pixels]:
+        view = evaluation_view(image, taken.size, taken.interpolation)
         corrupted = corrupted_copies(view, self.changes, name, self.seed)
         return [self._copy(view, c, name) if c not in corrupted else corrupted[c] for c in self.changes]
 
@@ -86,15 +94,10 @@ class Rendering:
             return view
         return operator(c.cue)(view, corruption_rng(self.seed, name, c.key, 0), **dict(c.settings))
 
-    def warm_up(self) -> None:
-        """Compile what the changes need, on noise."""
-        noise = np.random.default_rng(0).integers(0, 256, (96, 80, 3), dtype=np.uint8)
-        self.views(noise, "noise")
-
 
 @lru_cache(maxsize=64)
 def operator(name: str) -> Cue:
-    """The cue of that name; the registry looks through its room each time."""
+    """The cue of that name, looked up once."""
     return cue(name)
 
 

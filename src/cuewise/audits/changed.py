@@ -1,37 +1,34 @@
-"""Right and wrong on changed copies of the test images, and the scores that follow from them."""
+"""Right and wrong answers on changed copies of the test images, and the scores that follow from them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cuewise import scores
-from cuewise.audits.answerer import NO_ANSWER, Unasked
-from cuewise.audits.audit import Subject
+from cuewise.audits.answerer import Unasked
 from cuewise.audits.change import Change
+from cuewise.audits.measures import Right, right_on_copies
+from cuewise.audits.subject import NO_BASE, Subject
 from cuewise.scores import Score
-
-Right = NDArray[np.float64]  # 1 right, 0 wrong, NaN no finite answer; a row an image whose class is known
 
 
 def right(subject: Subject, changes: Sequence[Change]) -> Right:
-    """N×V: one row an image of the base set whose class the model knows, one column a change."""
+    """N×V: one row per image of the base set whose class the model knows, one column per change."""
     if subject.base is None:
-        raise Unasked("no plain labelled test set to make changed copies of: give --test")
+        raise Unasked(NO_BASE)
     name, data = subject.base
-    labels = subject.answerer(data).labels(data)
-    columns = []
-    for change in changes:
-        index, said = subject.said(change)
-        known = labels[index] >= 0
-        hit = (said == labels[index]).astype(np.float64)
-        columns.append(np.where(said == NO_ANSWER, np.nan, hit)[known])
-    found = np.stack(columns, 1)
+    found = right_on_copies(subject.model, subject.answerer(data), data, changes)
     if not len(found):
         raise Unasked(f"{name} shares no class with the model's answers")
     return found
+
+
+def chance(subject: Subject) -> float:
+    """The accuracy of guessing on the base set."""
+    assert subject.base is not None
+    return 1 / len(subject.classes_for(subject.base[1]))
 
 
 def share(name: str, hits: Right, protocol: str) -> Score:

@@ -1,8 +1,9 @@
-"""Does the model know the kind and miss the breed?"""
+"""Does the model recognise the kind and miss the breed?"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,10 @@ from numpy.typing import NDArray
 
 from cuewise.audits.answerer import Unasked
 from cuewise.audits.answers import Answers, answers, decisions_table
-from cuewise.audits.audit import Finding, Subject, audit
+from cuewise.audits.audit import Finding, audit
+from cuewise.audits.kinds import Kind, Option
+from cuewise.audits.subject import Subject
+from cuewise.audits.superclasses import read_superclasses
 from cuewise.data import Dataset, open_data
 from cuewise.probes import LinearProbe
 from cuewise.scores import Score, proportion
@@ -19,7 +23,37 @@ Ids = NDArray[np.int64]
 BREEDS = "shapes:fine?n={n}&part={part}&size={size}"
 
 
-@audit("coarse_fine", "accuracy on breeds and on the kinds they belong to")
+@audit(
+    "coarse_fine",
+    "accuracy on breeds and on the kinds they belong to",
+    question="Does it recognise the kind and miss the breed?",
+    rank=60,
+    kinds=(
+        Kind(
+            "coarse/*",
+            "Accuracy on kinds, {}",
+            "Share of answers that lie in the superclass (kind) of the true class.",
+            card=13,
+            accuracy=True,
+            better="high",
+        ),
+        Kind(
+            "fine/*",
+            "Accuracy on breeds, {}",
+            "Share of answers that are the true class (breed), on images whose class has a superclass.",
+            card=14,
+            accuracy=True,
+            better="high",
+        ),
+    ),
+    options=(
+        Option(
+            "superclasses",
+            "a JSON file of class and superclass, or imagenet-dogs, for accuracy on kinds and on their breeds",
+            lambda typed: read_superclasses(Path(typed)),
+        ),
+    ),
+)
 def coarse_fine(subject: Subject) -> Finding:
     """coarse: the answer lies in the true class's superclass; fine: it is the true class (S1, section 4.2)."""
     out = Finding()
@@ -31,7 +65,8 @@ def coarse_fine(subject: Subject) -> Finding:
             continue
         coarse = kinds[said.response] == kinds[said.labels]
         found = coarse_fine_scores(said, coarse, inside)
-        out.scores += found
+        out.add(found[0], chance=guessed_kind(kinds, said.labels[inside]))
+        out.add(found[1], chance=1 / len(said.classes))
         title = f"Kind and breed on {said.name}, image by image"
         table = decisions_table(said, title, kind=kinds[said.labels].tolist(), coarse=coarse.tolist())
         table["rows"] = [table["rows"][i] for i in inside]
@@ -54,9 +89,15 @@ def coarse_fine(subject: Subject) -> Finding:
     return out
 
 
+def guessed_kind(kinds: NDArray[np.str_], labels: Ids) -> float:
+    """How often a class drawn at random lies in the true superclass."""
+    share = {kind: float((kinds == kind).mean()) for kind in set(kinds.tolist())}
+    return float(np.mean([share[k] for k in kinds[labels].tolist()]))
+
+
 def asked(subject: Subject) -> list[tuple[Answers, Mapping[str, str]]]:
     """Answers with the superclass of each class: the user's sets with the user's map, or the embedded breeds."""
-    kinds: Mapping[str, str] | None = subject.settings.superclasses
+    kinds: Mapping[str, str] | None = subject.option("superclasses")
     if kinds is not None:
         return [(said, kinds) for said in answers(subject)]
     if subject.embedded:

@@ -2,16 +2,49 @@
 
 from __future__ import annotations
 
-from cuewise.audits.audit import Finding, Needs, Subject, audit
+from cuewise.audits.audit import Finding, Needs, audit
 from cuewise.audits.change import CLEAN, change
-from cuewise.audits.changed import mean_share, protocol_of, right, share
+from cuewise.audits.changed import chance, mean_share, protocol_of, right, share
 from cuewise.audits.figures import figure, series
+from cuewise.audits.kinds import Kind
+from cuewise.audits.subject import Subject
 
 TURNS = (0.25, 0.5, 0.75)  # of the colour circle
 CHANGES = (CLEAN, change("grey"), *(change("hue", turn=t) for t in TURNS))
 
 
-@audit("color", "accuracy on greyscale and hue-shifted copies", lambda subject: Needs(changes=CHANGES))
+@audit(
+    "color",
+    "accuracy on greyscale and hue-shifted copies",
+    question="How much does it rely on colour?",
+    topic="robustness",
+    rank=54,
+    kinds=(
+        Kind(
+            "color/grey/accuracy",
+            "Accuracy without colour",
+            "Share of correct answers on greyscale copies.",
+            card=12,
+            accuracy=True,
+            better="high",
+        ),
+        Kind(
+            "color/hue/accuracy",
+            "Accuracy with false colours",
+            "Mean share of correct answers on copies whose hue is turned by 90, 180 and 270 degrees.",
+            accuracy=True,
+            better="high",
+        ),
+        Kind(
+            "color/clean/accuracy",
+            "Accuracy with true colours",
+            "Share of correct answers on the same images as they are.",
+            accuracy=True,
+            better="high",
+        ),
+    ),
+    needs=lambda subject: Needs(changes=CHANGES),
+)
 def color(subject: Subject) -> Finding:
     """Without colours, and with colours turned by 90, 180 and 270 degrees."""
     hits = right(subject, CHANGES)
@@ -25,7 +58,6 @@ def color(subject: Subject) -> Finding:
     turned = [share(f"hue {t:g}", hits[:, 2 + k], "") for k, t in enumerate(TURNS)]
     names = ["as it is", "grey", *(f"hue +{round(360 * t)}°" for t in TURNS)]
     drawn = series(subject.name, names, [clean, grey, *turned])
-    return Finding(
-        [clean, grey, hue],
-        figures={"color": figure("bars", "Accuracy without true colours", "colours", drawn)},
-    )
+    out = Finding(figures={"color": figure("bars", "Accuracy without true colours", "colours", drawn)})
+    out.add(clean, grey, hue, chance=chance(subject))
+    return out

@@ -9,7 +9,9 @@ from numpy.typing import NDArray
 
 from cuewise import scores
 from cuewise.audits.answers import Answers, answers, decisions_table, needs_labelled
-from cuewise.audits.audit import Finding, Subject, audit
+from cuewise.audits.audit import Finding, audit
+from cuewise.audits.kinds import Kind
+from cuewise.audits.subject import Subject
 from cuewise.scores import Z95, Score
 
 BINS = 15
@@ -22,7 +24,30 @@ Floats = NDArray[np.float64]
 @audit(
     "confidence",
     "probability of the true class, entropy and calibration error on each labelled test set",
-    needs_labelled,
+    question="How sure is it, and is it right to be?",
+    rank=70,
+    kinds=(
+        Kind(
+            "confidence/*",
+            "Confidence on {}",
+            "Mean probability of the true class, on the images that the model gets right.",
+            card=15,
+        ),
+        Kind(
+            "entropy/*",
+            "Entropy on {}",
+            "Mean entropy of the answer in nats, on the images that the model gets right: 0 is certain.",
+            unit="nats",
+        ),
+        Kind(
+            "calibration_error/*",
+            "Calibration error on {}",
+            "Mean gap between confidence and accuracy over 15 bins: 0 is a model that is right as often as it says.",
+            card=16,
+            better="low",
+        ),
+    ),
+    needs=needs_labelled,
 )
 def confidence(subject: Subject) -> Finding:
     """Probability of the true class and entropy (nats) of the images it gets right; calibration error of all."""
@@ -32,8 +57,8 @@ def confidence(subject: Subject) -> Finding:
         top, true = said.proba.max(1), said.proba[np.arange(len(said.labels)), said.labels]
         nats, right = entropy(said.proba), said.correct
         own = f"{said.protocol}, images it gets right"
+        out.add(scores.mean(f"confidence/{said.name}", true[right], own), chance=1 / len(said.classes))
         out.scores += [
-            scores.mean(f"confidence/{said.name}", true[right], own),
             scores.mean(f"entropy/{said.name}", nats[right], f"{own}, nats"),
             calibration_score(said, top, np.random.default_rng(subject.seed)),
         ]

@@ -1,17 +1,21 @@
-"""How well does the model stand corruption? By type, family and severity, on the corruptions of ImageNet-C."""
+"""How well does the model withstand corruption? By type, family and severity, on the corruptions of ImageNet-C."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from cuewise.audits.audit import Finding, Needs, Subject, audit
-from cuewise.audits.change import CLEAN, Change, Eye, Rendering, change
-from cuewise.audits.changed import Right, mean_share, protocol_of, right, share
+from cuewise.audits.audit import Finding, Needs, audit
+from cuewise.audits.change import CLEAN, Change, Copies, Input, change
+from cuewise.audits.changed import chance, mean_share, protocol_of, right, share
 from cuewise.audits.figures import figure, series
 from cuewise.audits.head import IMAGENET
-from cuewise.audits.mce import ALEXNET, mce
+from cuewise.audits.kinds import Kind, Option
+from cuewise.audits.mce import ALEXNET, mce, read_reference
+from cuewise.audits.measures import Right
+from cuewise.audits.subject import Subject
 from cuewise.cues.corruptions import CORRUPTIONS, FAMILIES, SEVERITIES
 from cuewise.scores import Score
 from cuewise.views import center
@@ -29,16 +33,49 @@ STRIP = 96  # side of a picture in a strip
 @audit(
     "corruption",
     "accuracy under 15 corruptions (and 4 extra) × 5 severities, by type, family and severity",
-    lambda subject: Needs(changes=CHANGES),
+    question="What disturbs it: noise, blur, weather, missing detail, other colours, another orientation?",
+    topic="robustness",
+    rank=50,
+    kinds=(
+        Kind(
+            "corruption/accuracy",
+            "Accuracy under corruption",
+            "Mean share of correct answers over 15 corruptions (noise, blur, weather, digital) at 5 severities.",
+            card=11,
+            accuracy=True,
+            better="high",
+        ),
+        Kind(
+            "corruption/mce",
+            "Mean corruption error",
+            "Errors under corruption relative to those of a reference model; the reference itself has 100.",
+            unit="number",
+            better="low",
+        ),
+        Kind(
+            "corruption/*/accuracy",
+            "Accuracy under corruption: {}",
+            "Mean share of correct answers over some of the corruptions or severities.",
+            better="high",
+        ),
+    ),
+    options=(
+        Option(
+            "reference_errors",
+            "a JSON file of a reference model's errors by corruption (mean, or five severities), for mCE",
+            lambda typed: read_reference(Path(typed)),
+        ),
+    ),
+    needs=lambda subject: Needs(changes=CHANGES),
 )
 def corruption(subject: Subject) -> Finding:
     """Means over the 15 counted corruptions unless named otherwise; corruptions are made on the model's own view."""
     hits = right(subject, CHANGES)
     cube = hits[:, 1:].reshape(len(hits), len(NAMES), len(SEVERITIES))
     protocol = protocol_of(subject, "corrupted copies (radii scaled to the image)")
-    out = Finding(summary(cube, protocol))
+    out = Finding()
     clean = share("corruption/clean/accuracy", hits[:, 0], protocol_of(subject, "views"))
-    out.scores.insert(0, clean)
+    out.add(clean, *summary(cube, protocol), chance=chance(subject))
     types = {c: mean_share(f"corruption/{c}/accuracy", cube[:, k], protocol) for k, c in enumerate(NAMES)}
     out.scores += [score for score in (mce_score(subject, cube, protocol),) if score is not None]
     out.tables["corruption"] = table(cube, types)
@@ -97,18 +134,18 @@ def severity_score(cube: Right, severity: int, protocol: str) -> Score:
 def mce_score(subject: Subject, cube: Right, protocol: str) -> Score | None:
     """With the user's reference errors, or with AlexNet's where they hold: 1000 ImageNet classes at 224 pixels."""
     assert subject.base is not None
-    own = subject.settings.reference_errors
+    own = subject.option("reference_errors")
     counted = cube[:, rows_of(COUNTED)]
     if own is not None:
         return mce(counted, COUNTED, own, f"{protocol}; reference errors as given")
-    imagenet = subject.answers_by == "head" and len(subject.classes_for(subject.base[1])) == IMAGENET
+    imagenet = len(subject.classes_for(subject.base[1])) == IMAGENET  # of a classifier or of a probe
     if not imagenet or subject.encoder.card.size != 224:
         return None
     return mce(counted, COUNTED, ALEXNET, f"{protocol}; reference AlexNet")
 
 
 def table(cube: Right, types: dict[str, Score]) -> dict[str, Any]:
-    """One row a corruption: accuracy by severity and their mean."""
+    """One row per corruption: accuracy by severity and their mean."""
     rows = []
     for k, (name, score) in enumerate(types.items()):
         levels = [share("", cube[:, k, j], "").value for j in range(len(SEVERITIES))]
@@ -127,9 +164,9 @@ def strips(subject: Subject, cube: Right) -> dict[str, Any]:
     _, data = subject.base
     index, _ = subject.said(CLEAN)
     i = int(index[np.random.default_rng(subject.seed).integers(len(index))])
-    eye = Eye.of(subject.encoder)
-    views = Rendering((eye,), CHANGES, subject.seed, data).views(data.image(i), data.name(i))[eye.key]
-    small = [center(view, min(STRIP, eye.size)) for view in views]
+    taken = Input.of(subject.encoder)
+    views = Copies((taken,), CHANGES, subject.seed).views(data.image(i), data.name(i))[taken.key]
+    small = [center(view, min(STRIP, taken.size)) for view in views]
     items = []
     for k, name in enumerate(NAMES):
         strip = np.concatenate([small[0], *small[1 + k * 5 : 6 + k * 5]], axis=1)

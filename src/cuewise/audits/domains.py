@@ -1,11 +1,13 @@
-"""Does what the model knows carry over to other kinds of images?"""
+"""Does what the model learned carry over to other kinds of images?"""
 
 from __future__ import annotations
 
 from cuewise.audits.answerer import Unasked
-from cuewise.audits.audit import Finding, Named, Needs, Subject, audit
+from cuewise.audits.audit import Finding, Needs, audit
 from cuewise.audits.figures import figure, series
+from cuewise.audits.kinds import Kind
 from cuewise.audits.one_cue import on_set
+from cuewise.audits.subject import Named, Subject
 
 
 def labelled(subject: Subject) -> list[Named]:
@@ -16,7 +18,20 @@ def labelled(subject: Subject) -> list[Named]:
 @audit(
     "domains",
     "accuracy on each test set by name, on the classes it shares",
-    lambda s: Needs(sets=labelled(s)),
+    question="Does it carry over to other kinds of images?",
+    topic="accuracy",
+    rank=42,
+    kinds=(
+        Kind(
+            "domains/*/accuracy",
+            "Accuracy on {}",
+            "Share of correct answers on the classes that the test set shares with the model's answers.",
+            card=6,
+            accuracy=True,
+            better="high",
+        ),
+    ),
+    needs=lambda s: Needs(sets=labelled(s)),
 )
 def domains(subject: Subject) -> Finding:
     """All trained classes stay in the choice of answers; images of other classes are left out and counted."""
@@ -24,12 +39,15 @@ def domains(subject: Subject) -> Finding:
     reasons = []
     for name, data in labelled(subject):
         try:
-            out.scores.append(on_set(subject, name, data, f"domains/{name}/accuracy"))
+            score = on_set(subject, name, data, f"domains/{name}/accuracy")
+            out.add(score, chance=1 / len(subject.classes_for(data)))
             names.append(name)
         except Unasked as error:
             reasons.append(str(error))
     if not out.scores:
-        raise Unasked(reasons[0] if reasons else "no labelled test set: give --test with one folder a class")
+        raise Unasked(
+            reasons[0] if reasons else "no labelled test set: give --test with one folder per class"
+        )
     rows = [[name, s.n, s.value, s.low, s.high, s.protocol] for name, s in zip(names, out.scores)]
     columns = ["set", "images", "accuracy", "low", "high", "protocol"]
     out.tables["domains"] = {"title": "Accuracy by test set", "columns": columns, "rows": rows}

@@ -1,6 +1,6 @@
-"""The work of an audit: every copy of every image through every model, from one decoding, streamed.
+"""The work of an audit: every view of every image through every model, from one decoding, streamed.
 
-Nothing is written but what an interrupted audit goes on from.
+Nothing is written except what an interrupted audit resumes from.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ import hashlib
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Any, Protocol
 
 import numpy as np
 import torch
@@ -16,7 +17,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from cuewise.audits.answerer import Answerer, Ids
-from cuewise.audits.change import CLEAN, Change, Eye, Rendering
+from cuewise.audits.change import CLEAN, Change, Copies, Input, Pixels
 from cuewise.audits.keys import data_key
 from cuewise.audits.saved import Rows, Saved
 from cuewise.data import Dataset, auto_workers, ordered
@@ -30,19 +31,54 @@ SAVE_SECONDS = 10.0
 FEW = 1000  # views for which starting processes costs more than they gain
 
 
+class Rendering(Protocol):
+    """Picklable: the views of one image that a pass shows, by input size; see `Copies` and `PairViews`."""
+
+    @property
+    def inputs(self) -> tuple[Input, ...]: ...
+    @property
+    def count(self) -> int:
+        """Views per image."""
+
+    @property
+    def asked(self) -> tuple[Change, ...]:
+        """Changes whose copies are answered."""
+
+    @property
+    def key(self) -> str: ...
+    def views(self, image: Pixels, name: str, number: int = 0) -> dict[str, Pixels]:
+        """{input: V×S×S×3}; `number` is the image's place in the set."""
+
+
+class Looks(Protocol):
+    """A model in a pass: what it takes, a key of its weights and of how it answers, and what it makes of views."""
+
+    @property
+    def input(self) -> Input: ...
+    @property
+    def key(self) -> str: ...
+    def look(self, views: Tensor, rendering: Any) -> tuple[NDArray[np.float32], Ids]:
+        """B×V×S×S×3 → what is kept of each image: numbers B×D, answers B×V'."""
+
+    def on_cpu(self) -> Looks: ...
+
+
 @dataclass
 class Viewer:
-    """A model that looks: its encoder, who answers for it, and a key of its weights and of how it answers."""
+    """An encoder, who answers for it, and a key of its weights and of how it answers."""
 
     encoder: Encoder
     answerer: Answerer | None
     key: str
 
     @property
-    def eye(self) -> Eye:
-        return Eye.of(self.encoder)
+    def input(self) -> Input:
+        return Input.of(self.encoder)
 
-    def look(self, views: Tensor, changes: Sequence[Change]) -> tuple[NDArray[np.float32], Ids]:
+    def on_cpu(self) -> Viewer:
+        return Viewer(self.encoder.cpu(), self.answerer, self.key)
+
+    def look(self, views: Tensor, rendering: Copies) -> tuple[NDArray[np.float32], Ids]:
         """B×V×S×S×3 → features of the clean views B×D (B×0 without), answers to the changed ones B×V'."""
         count, copies = views.shape[:2]
         device = next(self.encoder.parameters(), torch.zeros(())).device
@@ -52,53 +88,80 @@ class Viewer:
                 x = self.encoder.normalise(flat[start : start + FORWARD].to(device))
                 parts.append(self.encoder(x).float().cpu())
         features = torch.cat(parts).numpy().reshape(count, copies, -1)
-        clean = [i for i, c in enumerate(changes) if c == CLEAN]
-        rest = [i for i, c in enumerate(changes) if c != CLEAN]
-        said = np.empty((count, 0), np.int64)
+        clean = [i for i, c in enumerate(rendering.changes) if c == CLEAN]
+        rest = [i for i, c in enumerate(rendering.changes) if c != CLEAN]
+        answers = np.empty((count, 0), np.int64)
         if rest:
             assert self.answerer is not None
             asked = np.ascontiguousarray(features[:, rest]).reshape(count * len(rest), -1)
-            said = self.answerer.say(asked).reshape(count, len(rest))
+            answers = self.answerer.say(asked).reshape(count, len(rest))
         none = np.empty((count, 0), np.float32)
-        return (np.ascontiguousarray(features[:, clean[0]]) if clean else none), said
+        return (np.ascontiguousarray(features[:, clean[0]]) if clean else none), answers
 
 
 @dataclass
 class Work:
-    """One pass over a set: who looks at which copies."""
+    """One pass over a set: which models look at which views of its images."""
 
     name: str
     data: Dataset
-    viewers: Sequence[Viewer]
-    changes: tuple[Change, ...] = (CLEAN,)
-    seed: int = 0
+    viewers: Sequence[Looks]
+    rendering: Rendering
 
     @property
-    def rendering(self) -> Rendering:
-        return Rendering(tuple(sorted({v.eye for v in self.viewers})), self.changes, self.seed, self.data)
-
-    @property
-    def images_a_batch(self) -> int:
-        return max(1, FORWARD // len(self.changes))
+    def images_per_batch(self) -> int:
+        return max(1, FORWARD // self.rendering.count) if self.rendering.asked else FORWARD
 
     @property
     def views(self) -> int:
-        return len(self.data) * len(self.changes) * len(self.viewers)
+        return len(self.data) * self.views_per_image
+
+    @property
+    def views_per_image(self) -> int:
+        return self.rendering.count * len(self.viewers)
 
     @property
     def key(self) -> str:
-        """Of all that the result follows from."""
-        parts = [data_key(self.data), str(self.seed)]
-        parts += [c.key for c in self.changes] + [f"{v.key} {v.eye.key}" for v in self.viewers]
+        """Of everything that the result depends on."""
+        parts = [data_key(self.data), self.rendering.key, *(f"{v.key} {v.input.key}" for v in self.viewers)]
         return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]
+
+
+def copies(
+    name: str, data: Dataset, viewers: Sequence[Viewer], changes: tuple[Change, ...] = (CLEAN,), seed: int = 0
+) -> Work:
+    """A pass over changed copies of the images."""
+    return Work(name, data, viewers, Copies(inputs_of(viewers), changes, seed))
+
+
+def inputs_of(viewers: Sequence[Looks]) -> tuple[Input, ...]:
+    """The distinct inputs that these models take."""
+    return tuple(sorted({v.input for v in viewers}))
+
+
+@dataclass(frozen=True)
+class Rendered:
+    """A rendering as the transform of a loader: `(image, rng, index) → views`; image 0 of `data` is number `first`."""
+
+    rendering: Rendering
+    data: Dataset
+    first: int = 0
+
+    def __call__(self, image: Pixels, rng: np.random.Generator, index: int) -> dict[str, Pixels]:
+        return self.rendering.views(image, self.data.name(index), self.first + index)
+
+    def warm_up(self) -> None:
+        """Compile what the views need, on noise."""
+        noise = np.random.default_rng(0).integers(0, 256, (96, 80, 3), dtype=np.uint8)
+        self.rendering.views(noise, "noise")
 
 
 @dataclass
 class Seen:
-    """What one model saw of a set: row r is image index[r]."""
+    """What one model made of a set: row r is image index[r]."""
 
     index: Ids
-    features: NDArray[np.float32]  # of the clean views
+    features: NDArray[np.float32]  # of the clean views, or of all views of a pair
     said: dict[Change, Ids]
     skipped: list[tuple[str, str]] = field(default_factory=list)
 
@@ -108,14 +171,14 @@ class Seen:
 
 
 class Engine:
-    """Does passes, here or on a cluster; what is done is kept in `saved`, and `bar` tells how far it is."""
+    """Makes passes on this machine; finished rows are kept in `saved`, `bar` shows the progress."""
 
     def __init__(self, saved: Saved | None = None, workers: int | None = None) -> None:
         self.saved, self.workers = saved, workers
         self.bar: Progress | None = None
 
     def run(self, work: Work) -> list[Seen]:
-        """One pass; one Seen a viewer."""
+        """One pass; one Seen per viewer."""
         key = work.key
         rows = self.saved.rows(key) if self.saved else []
         start = rows[-1].upto if rows else 0
@@ -136,33 +199,33 @@ class Engine:
         return _seen(rows, work)
 
     def done(self, work: Work) -> int:
-        """Views of a pass that an interrupted audit has left."""
+        """Views of a pass that an interrupted audit has finished."""
         rows = self.saved.rows(work.key) if self.saved else []
-        return rows[-1].upto * len(work.changes) * len(work.viewers) if rows else 0
+        return rows[-1].upto * work.views_per_image if rows else 0
 
     def stream(self, work: Work, start: int) -> Iterator[Rows]:
         """Rows in order, from image `start` on: worker processes make the copies, this one pushes them through."""
         part = work.data if start == 0 else work.data.select(np.arange(start, len(work.data)))
-        render = Rendering(work.rendering.eyes, work.changes, work.seed, part)
+        render = Rendered(work.rendering, part, start)
         workers = self.workers
         if workers is None:
-            workers = auto_workers() if len(part) * len(work.changes) > FEW else 0
-        size = work.images_a_batch
+            workers = auto_workers() if len(part) * work.rendering.count > FEW else 0
+        size = work.images_per_batch
         for batch in ordered(part, render, batch_size=size, workers=workers):
             if not len(batch.index):
-                yield Rows.nothing(len(work.data), work, batch.skipped)
+                yield Rows.nothing(len(work.data), len(work.viewers), batch.skipped)
                 continue
-            found = [v.look(batch.views[v.eye.key], work.changes) for v in work.viewers]
+            found = [v.look(batch.views[v.input.key], work.rendering) for v in work.viewers]
             upto = min(len(work.data), start + (batch.step + 1) * size)
             index = batch.index.numpy() + start
             yield Rows(upto, index, [f for f, _ in found], [s for _, s in found], batch.skipped)
 
     def close(self) -> None:
-        """Nothing to let go of here."""
+        """Nothing to release here."""
 
     def _tell(self, work: Work, images: int) -> None:
         if self.bar and images:
-            self.bar.add(images * len(work.changes) * len(work.viewers), now=work.name)
+            self.bar.add(images * work.views_per_image, now=work.name)
 
 
 def join(rows: Sequence[Rows]) -> Rows:
@@ -179,10 +242,9 @@ def join(rows: Sequence[Rows]) -> Rows:
 
 def _seen(rows: Sequence[Rows], work: Work) -> list[Seen]:
     if not any(len(r.index) for r in rows):
-        raise UserError(f"{work.name}: no image could be read; mend the set")
+        raise UserError(f"{work.name}: no image could be read; check the files of the set")
     whole = join(rows)
-    rest = [c for c in work.changes if c != CLEAN]
     return [
-        Seen(whole.index, f, {c: s[:, k] for k, c in enumerate(rest)}, whole.skipped)
+        Seen(whole.index, f, {c: s[:, k] for k, c in enumerate(work.rendering.asked)}, whole.skipped)
         for f, s in zip(whole.features, whole.said)
     ]

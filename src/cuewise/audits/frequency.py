@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from cuewise.audits.audit import Finding, Needs, Subject, audit
+from cuewise.audits.audit import Finding, Needs, audit
 from cuewise.audits.change import CLEAN, change
-from cuewise.audits.changed import protocol_of, right, share
+from cuewise.audits.changed import chance, protocol_of, right, share
 from cuewise.audits.figures import figure, series
+from cuewise.audits.kinds import Kind
+from cuewise.audits.subject import Subject
 
 KEPT = (
     1.0,
@@ -14,12 +16,26 @@ KEPT = (
     0.375,
     0.25,
     0.125,
-)  # side of the square of frequencies that is kept, as a part of the whole
+)  # side of the square of frequencies that is kept, relative to the whole
 CHANGES = (CLEAN, *(change("lowpass", keep=k) for k in KEPT[1:]))  # all frequencies: the image itself
 
 
 @audit(
-    "frequency", "accuracy as high spatial frequencies are removed", lambda subject: Needs(changes=CHANGES)
+    "frequency",
+    "accuracy as high spatial frequencies are removed",
+    question="How much fine detail does it need?",
+    topic="robustness",
+    rank=52,
+    kinds=(
+        Kind(
+            "frequency/*/accuracy",
+            "Accuracy with {} of the frequencies",
+            "Share of correct answers on copies that keep only the lowest spatial frequencies, given as the side of the "
+            "square that is kept relative to the whole.",
+            better="high",
+        ),
+    ),
+    needs=lambda subject: Needs(changes=CHANGES),
 )
 def frequency(subject: Subject) -> Finding:
     """Only the centred r×r square of each channel's Fourier transform is kept; r falls from the side S of the view."""
@@ -35,6 +51,6 @@ def frequency(subject: Subject) -> Finding:
     ]
     drawn = series(subject.name, [round(k * side) for k in KEPT], found)
     title = "Accuracy as high frequencies are removed"
-    return Finding(
-        found, figures={"frequency": figure("lines", title, "side r of the frequencies kept", drawn)}
-    )
+    out = Finding(figures={"frequency": figure("lines", title, "side r of the frequencies kept", drawn)})
+    out.add(*found, chance=chance(subject))
+    return out

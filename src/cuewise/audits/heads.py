@@ -10,7 +10,9 @@ from numpy.typing import NDArray
 
 from cuewise import scores
 from cuewise.audits.answerer import Unasked
-from cuewise.audits.audit import Finding, Subject, audit
+from cuewise.audits.audit import Finding, audit
+from cuewise.audits.kinds import Kind
+from cuewise.audits.subject import Subject
 from cuewise.encoders import load_encoder
 from cuewise.encoders.cached import cached_features
 from cuewise.encoders.embed import Embedded
@@ -25,7 +27,23 @@ DRAWS = 500  # of the bootstrap
 
 
 @audit(
-    "heads", "how much each embedding space adds to right predictions, and over how many they spread (looc)"
+    "heads",
+    "how much each embedding space adds to right predictions, and over how many they spread (looc)",
+    question="Which embedding space do its right answers come from?",
+    rank=100,
+    kinds=(
+        Kind(
+            "heads/entropy_bits/*",
+            "Entropy of the heads' shares on {}",
+            "How evenly right predictions draw on the embedding spaces, in bits: 0 is one space alone.",
+            unit="bits",
+        ),
+        Kind(
+            "heads/*",
+            "Share of head {}",
+            "Mean share of an embedding space in the logit of right predictions.",
+        ),
+    ),
 )
 def heads(subject: Subject) -> Finding:
     """Mean share of each head in the logit of right predictions, and the entropy of these shares in bits."""
@@ -33,7 +51,7 @@ def heads(subject: Subject) -> Finding:
     blocks = blocks_of(encoder)
     train = features(subject, encoder, subject.train)
     if subject.train.labels is None:
-        raise Unasked("no labelled images to fit a probe on: give --train with one folder a class")
+        raise Unasked("no labelled images to fit a probe on: give --train with one folder per class")
     probe = LinearProbe(seed=subject.seed).fit(train.features, train.labels)
     out, found = Finding(), {}
     for name, data in subject.test:
@@ -46,7 +64,7 @@ def heads(subject: Subject) -> Finding:
             out.scores += head_scores(name, shares, blocks, probe.protocol, subject.seed)
     if not found:
         raise Unasked(
-            "no labelled test set on which the probe is ever right: give --test with one folder a class"
+            "no labelled test set on which the probe is ever right: give --test with one folder per class"
         )
     out.tables["heads"] = table(found, blocks)
     out.figures["heads"] = bars(
@@ -113,7 +131,7 @@ def _largest(found: dict[str, NDArray[np.float64]]) -> dict[str, list[float]]:
 
 
 def table(found: dict[str, NDArray[np.float64]], blocks: Blocks) -> dict[str, Any]:
-    """A row a test set: right predictions, entropy, then for each head its mean share and how often it is the largest."""
+    """One row per test set: right predictions, entropy, then for each head its mean share and how often it is the largest."""
     means, largest = _means(found), _largest(found)
     rows = [
         [

@@ -7,14 +7,25 @@ from typing import Any
 import numpy as np
 
 from cuewise.audits.answerer import NO_ANSWER, Unasked
-from cuewise.audits.audit import Finding, Needs, Subject
-from cuewise.audits.change import CLEAN, Change, Rendering
-from cuewise.audits.changed import Right, protocol_of, right, share
+from cuewise.audits.audit import Finding, Needs
+from cuewise.audits.change import CLEAN, Change, Copies
+from cuewise.audits.changed import chance, protocol_of, right, share
 from cuewise.audits.figures import figure, series
+from cuewise.audits.kinds import Kind
+from cuewise.audits.measures import Right
+from cuewise.audits.subject import Subject
 from cuewise.data import Dataset
 from cuewise.scores import Score
 
 SHOWN = 6
+
+
+def kinds(audit: str, title: str, meaning: str, card: int) -> tuple[Kind, ...]:
+    """The scores of an audit of one cue, with one set or several."""
+    return (
+        Kind(f"{audit}/accuracy", title, meaning, card=card, accuracy=True, better="high"),
+        Kind(f"{audit}/*/accuracy", f"{title}, {{}}", meaning, card=card, accuracy=True, better="high"),
+    )
 
 
 def needs_of(subject: Subject, kind: str, change: Change) -> Needs:
@@ -30,12 +41,12 @@ def ask(subject: Subject, kind: str, change: Change, what: str) -> Finding:
     if given:
         for name, data in given:
             label = f"{kind}/accuracy" if len(given) == 1 else f"{kind}/{name}/accuracy"
-            out.scores.append(on_set(subject, name, data, label))
+            out.add(on_set(subject, name, data, label), chance=1 / len(subject.classes_for(data)))
         names = [name for name, _ in given]
     else:
         hits = right(subject, [CLEAN, change])
         protocol = protocol_of(subject, f"{what} copies")
-        out.scores.append(share(f"{kind}/accuracy", hits[:, 1], protocol))
+        out.add(share(f"{kind}/accuracy", hits[:, 1], protocol), chance=chance(subject))
         names = [what]
         out.galleries[kind] = gallery(subject, change, kind, what)
         clean = share("clean", hits[:, 0], protocol)
@@ -71,17 +82,17 @@ def hits_on(subject: Subject, name: str, data: Dataset) -> tuple[Right, str]:
 
 
 def gallery(subject: Subject, change: Change, kind: str, what: str) -> dict[str, Any]:
-    """Some images beside their copies, as the model saw them, with what it said."""
+    """Some images beside their copies, as the model saw them, with its answers."""
     assert subject.base is not None
     _, data = subject.base
     answerer = subject.answerer(data)
     labels, (index, said) = answerer.labels(data), subject.said(change)
     viewer = subject.viewer(None)
-    render = Rendering((viewer.eye,), (CLEAN, change), subject.seed, data)
+    render = Copies((viewer.input,), (CLEAN, change), subject.seed)
     items = []
     for n, row in enumerate(np.random.default_rng(subject.seed).permutation(len(index))[:SHOWN]):
         i = int(index[row])
-        pair = render.views(data.image(i), data.name(i))[viewer.eye.key]
+        pair = render.views(data.image(i), data.name(i))[viewer.input.key]
         answer = answerer.classes[said[row]] if said[row] >= 0 else "nothing"
         true = answerer.classes[labels[i]] if labels[i] >= 0 else "another class"
         items.append(

@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from cuewise.audits.answerer import Ids, Unasked
-from cuewise.audits.audit import Audit, Needs, Subject
+from cuewise.audits.answerer import Answerer, Ids
+from cuewise.audits.audit import Audit, Needs
 from cuewise.audits.change import CLEAN, Change
-from cuewise.audits.engine import Engine, Seen, Work
+from cuewise.audits.engine import Engine, Seen, Work, copies, inputs_of
 from cuewise.audits.keys import data_key
+from cuewise.audits.pairs import PairViews, pair_work
+from cuewise.audits.similarity import pair_settings
+from cuewise.audits.subject import Subject
 from cuewise.data import Dataset
+from cuewise.errors import UserError
 from cuewise.progress import Progress
 
 
 @dataclass
-class Wish:
-    """A set that some models look at: as it is (all of it), and `changes` of its images `rows`."""
+class Pass:
+    """A set that some models look at: as it is, and with changes."""
 
     name: str
     data: Dataset
@@ -27,114 +31,139 @@ class Wish:
     clean: bool = False
 
 
-def look(todo: Mapping[str, tuple[Subject, Sequence[Audit]]], engine: Engine) -> None:
+def run_passes(todo: Sequence[tuple[Subject, Sequence[Audit]]], engine: Engine) -> None:
     """Make all passes; training sets first, since probes must be fitted before they can answer."""
-    pairs = list(todo.values())
     fits = [
         (s, Needs(sets=[("training set", s.train)]))
-        for s, asked in pairs
-        if asked and s.answers_by == "probe"
+        for s, asked in todo
+        if asked and s.answers_by == "probe" and s.train.labels is not None
     ]
-    wanted = [(s, needs_of(s, asked)) for s, asked in pairs if asked]
-    first, rest = wishes(fits), wishes(wanted)
-    total = sum(_views(w) for w in (*first, *rest))
+    wanted = [(s, needs_of(s, asked)) for s, asked in todo if asked]
+    first, rest, pairs = passes(fits), passes(wanted), pair_passes(wanted)
+    total = sum(_views(p) for p in (*first, *rest)) + sum(work.views for work, _ in pairs)
     if not total:
         return
-    # passes over changed copies have keys that need fitted probes: what they have left is told when they begin
+    # the keys of passes over changed copies need fitted probes: what is done of them is known only when they begin
     with Progress(total, "views", "audit") as engine.bar:
-        for wish in first:
-            _pass(wish, engine)
-        for wish in rest:
-            _pass(wish, engine)
+        for one in (*first, *rest):
+            _run(one, engine)
+        for work, subjects in pairs:
+            _run_pairs(work, subjects, engine)
     engine.bar = None
-    for subject, _ in pairs:
-        _put_together(subject)
+    for subject, _ in todo:
+        _join_parts(subject)
 
 
 def needs_of(subject: Subject, asked: Sequence[Audit]) -> Needs:
     """All that a model's questions will look at; a question that cannot be asked needs nothing."""
-    sets, changes = [], []
+    sets, changes, pairs = [], [], False
     for audit in asked:
         try:
             found = audit.needs(subject)
-        except Unasked:
+        except UserError:  # the audit itself gives the reason
             continue
         sets += list(found.sets)
         changes += list(found.changes)
-    return Needs(sets, list(dict.fromkeys(changes)))
+        pairs |= found.pairs
+    return Needs(sets, list(dict.fromkeys(changes)), pairs)
 
 
-def wishes(wanted: Sequence[tuple[Subject, Needs]]) -> list[Wish]:
-    """One wish a set and group of models that want the same of it."""
-    found: dict[tuple[str, tuple[Change, ...]], Wish] = {}
+def passes(wanted: Sequence[tuple[Subject, Needs]]) -> list[Pass]:
+    """One pass per set and group of models that want the same of it."""
+    found: dict[tuple[str, tuple[Change, ...]], Pass] = {}
     for subject, needs in wanted:
-        for key, wish in _own_wishes(subject, needs).items():
-            if key in subject.seen and not wish.changes:
+        for key, own in _own_passes(subject, needs).items():
+            if key in subject.model.seen and not own.changes:
                 continue
-            asked = found.setdefault((key, tuple(wish.changes)), wish)
-            asked.subjects.append(subject)
-            asked.clean |= wish.clean
+            shared = found.setdefault((key, tuple(own.changes)), own)
+            shared.subjects.append(subject)
+            shared.clean |= own.clean
     return list(found.values())
 
 
-def _own_wishes(subject: Subject, needs: Needs) -> dict[str, Wish]:
+def pair_passes(wanted: Sequence[tuple[Subject, Needs]]) -> list[tuple[Work, list[Subject]]]:
+    """One pass per training set over the pairs that similarity compares."""
+    found: dict[str, list[Subject]] = {}
+    for subject, needs in wanted:
+        if needs.pairs:
+            found.setdefault(f"{data_key(subject.train)} {pair_settings(subject)}", []).append(subject)
+    out = []
+    for subjects in found.values():
+        first = subjects[0]
+        part, numbers = pair_work(first.train, pair_settings(first), first.settings.limit)
+        viewers = [s.model.embedder for s in subjects]
+        rendering = PairViews(inputs_of(viewers), pair_settings(first), numbers)
+        out.append((Work("pairs", part, viewers, rendering), subjects))
+    return out
+
+
+def _run_pairs(work: Work, subjects: Sequence[Subject], engine: Engine) -> None:
+    if engine.bar:
+        engine.bar.skip(engine.done(work))
+    first = subjects[0]
+    for subject, seen in zip(subjects, engine.run(work)):
+        subject.model.remember_pairs(first.train, pair_settings(first), first.settings.limit, seen)
+
+
+def _own_passes(subject: Subject, needs: Needs) -> dict[str, Pass]:
     """By key of the set. A set of which some images are changed is looked at in two parts, so that each image is
     decoded once: those with all their copies, and the rest."""
-    own: dict[str, Wish] = {}
+    own: dict[str, Pass] = {}
     for name, data in needs.sets:
-        own.setdefault(data_key(data), Wish(name, data)).clean = True
+        own.setdefault(data_key(data), Pass(name, data)).clean = True
     changes = [c for c in needs.changes if c != CLEAN]
     if not needs.changes or subject.base is None:
         return own
     name, data = subject.base
-    wish = own.setdefault(data_key(data), Wish(name, data))
-    wish.changes, wish.clean = changes, True
+    one = own.setdefault(data_key(data), Pass(name, data))
+    one.changes, one.clean = changes, True
     if subject.cut is not None and data_key(subject.cut.whole) in own and subject.cut.whole is not data:
         del own[data_key(subject.cut.whole)]
         rest = subject.cut.whole.select(subject.cut.rest)
         if len(rest):
-            own[data_key(rest)] = Wish(name, rest, clean=True)
+            own[data_key(rest)] = Pass(name, rest, clean=True)
     return own
 
 
-def _put_together(subject: Subject) -> None:
-    """What was seen of a set in two parts, as of the whole."""
-    cut = subject.cut
-    if cut is None or subject.base is None or data_key(cut.whole) in subject.seen:
+def _join_parts(subject: Subject) -> None:
+    """Join the results of a set that was looked at in two parts."""
+    cut, known = subject.cut, subject.model.seen
+    if cut is None or subject.base is None or data_key(cut.whole) in known:
         return
     parts = [(cut.rows, subject.base[1]), (cut.rest, cut.whole.select(cut.rest))]
-    seen = [(rows, subject.seen.get(data_key(data))) for rows, data in parts if len(data)]
-    known = [(rows, s) for rows, s in seen if s is not None and s.features.size]
-    if len(known) == len(seen):
-        subject.remember(data_key(cut.whole), merged(known))
+    seen = [(rows, known.get(data_key(data))) for rows, data in parts if len(data)]
+    whole = [(rows, s) for rows, s in seen if s is not None and s.features.size]
+    if len(whole) == len(seen):
+        subject.model.remember(cut.whole, merged(whole))
 
 
-def _pass(wish: Wish, engine: Engine) -> None:
+def _run(one: Pass, engine: Engine) -> None:
     """One pass for all models that can answer."""
-    changes = tuple([CLEAN] * (wish.clean or not wish.changes) + [c for c in wish.changes if c != CLEAN])
+    changes = tuple([CLEAN] * (one.clean or not one.changes) + [c for c in one.changes if c != CLEAN])
     asked = any(c != CLEAN for c in changes)
-    able = []
-    for subject in wish.subjects:
+    able: list[tuple[Subject, Answerer | None]] = []
+    for subject in one.subjects:
         try:
-            able.append((subject, subject.viewer(subject.answerer(wish.data) if asked else None)))
-        except Unasked:  # the audit itself will tell
+            able.append((subject, subject.answerer(one.data) if asked else None))
+        except UserError:  # the audit itself gives the reason
             continue
     if not able:
         return
-    work = Work(wish.name, wish.data, [v for _, v in able], changes, able[0][0].seed)
+    viewers = [s.viewer(a) for s, a in able]
+    work = copies(one.name, one.data, viewers, changes, able[0][0].seed)
     if engine.bar:
         engine.bar.skip(engine.done(work))
-    for (subject, _), seen in zip(able, engine.run(work)):
-        subject.remember(data_key(wish.data), seen)
+    for (subject, answerer), seen in zip(able, engine.run(work)):
+        subject.model.remember(one.data, seen, answerer)
 
 
 def merged(parts: Sequence[tuple[Ids, Seen]]) -> Seen:
-    """What was seen of several selections of a set, as of the whole: (rows of the set, seen)."""
+    """The results of several selections of a set as one: (rows of the set, result)."""
     index = np.concatenate([rows[seen.index] for rows, seen in parts])
     order = np.argsort(index, kind="stable")
     features = np.concatenate([seen.features for _, seen in parts])[order]
     return Seen(index[order], features, {}, [s for _, seen in parts for s in seen.skipped])
 
 
-def _views(wish: Wish) -> int:
-    return len(wish.data) * (wish.clean + len([c for c in wish.changes if c != CLEAN])) * len(wish.subjects)
+def _views(one: Pass) -> int:
+    return len(one.data) * (one.clean + len([c for c in one.changes if c != CLEAN])) * len(one.subjects)

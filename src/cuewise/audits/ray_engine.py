@@ -17,8 +17,7 @@ import numpy as np
 import torch
 
 import cuewise
-from cuewise.audits.change import Change, Rendering
-from cuewise.audits.engine import Engine, Viewer, Work
+from cuewise.audits.engine import Engine, Looks, Rendering, Work
 from cuewise.audits.saved import Rows, Saved
 from cuewise.cluster import connect, load_ray
 from cuewise.data import BrokenImage, Image, decode
@@ -48,8 +47,7 @@ class Job:
 
     version: str
     rendering: Rendering
-    viewers: Sequence[Viewer]
-    changes: tuple[Change, ...]
+    viewers: Sequence[Looks]
 
 
 def look_at(packed: bytes, key: str, upto: int, pieces: list[Piece]) -> Rows:
@@ -71,14 +69,14 @@ def judged(job: Job, upto: int, pieces: list[Piece]) -> Rows:
     views, index, skipped = [], [], []
     for piece in pieces:
         try:
-            views.append(job.rendering.views(_image(piece), piece.name))
+            views.append(job.rendering.views(_image(piece), piece.name, piece.index))
             index.append(piece.index)
         except BrokenImage as error:
             skipped.append((error.name, error.why))
     if not views:
-        return Rows.nothing(upto, job, skipped)
+        return Rows.nothing(upto, len(job.viewers), skipped)
     stacked = {k: torch.from_numpy(np.stack([v[k] for v in views])) for k in views[0]}
-    found = [v.look(stacked[v.eye.key], job.changes) for v in job.viewers]
+    found = [v.look(stacked[v.input.key], job.rendering) for v in job.viewers]
     return Rows(upto, np.array(index, np.int64), [f for f, _ in found], [s for _, s in found], skipped)
 
 
@@ -104,13 +102,12 @@ class RayEngine(Engine):
 
     def stream(self, work: Work, start: int) -> Iterator[Rows]:
         """Tasks in order, several under way."""
-        viewers = [Viewer(v.encoder.cpu(), v.answerer, v.key) for v in work.viewers]
-        rendering = Rendering(work.rendering.eyes, work.changes, work.seed)
-        packed = pickle.dumps(Job(cuewise.__version__, rendering, viewers, work.changes))
+        viewers = [v.on_cpu() for v in work.viewers]
+        packed = pickle.dumps(Job(cuewise.__version__, work.rendering, viewers))
         key, job = hashlib.sha256(packed).hexdigest(), self.ray.put(packed)
         task = self.ray.remote(num_cpus=1, max_retries=RETRIES)(look_at)
         pending: deque[Any] = deque()
-        size = max(1, VIEWS // len(work.changes))
+        size = max(1, VIEWS // work.rendering.count)
         most = AHEAD * max(1, int(self.ray.cluster_resources().get("CPU", 1)))
         try:
             for first in range(start, len(work.data), size):
@@ -133,7 +130,8 @@ class RayEngine(Engine):
             raise UserError(str(cause if isinstance(cause, UserError) else error)) from error
         except self.ray.exceptions.RayError as error:
             raise UserError(
-                f"the cluster lost a task {RETRIES + 1} times ({str(error).splitlines()[0]}); start again to go on"
+                f"the cluster lost a task {RETRIES + 1} times ({str(error).splitlines()[0]}); "
+                "give the same command again to resume"
             ) from error
         return rows
 

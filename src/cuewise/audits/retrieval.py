@@ -1,4 +1,4 @@
-"""Which images does the model find alike?"""
+"""Which images does the model find similar?"""
 
 from __future__ import annotations
 
@@ -12,8 +12,10 @@ from numpy.typing import NDArray
 
 from cuewise import scores
 from cuewise.audits.answerer import Ids, Unasked
-from cuewise.audits.audit import Finding, Named, Needs, Subject, audit
-from cuewise.audits.shape_bias import cues_of
+from cuewise.audits.audit import Finding, Needs, audit
+from cuewise.audits.kinds import Kind
+from cuewise.audits.measures import cues_of
+from cuewise.audits.subject import Named, Subject
 from cuewise.data import Dataset
 from cuewise.encoders.embed import Embedded
 
@@ -25,7 +27,27 @@ CHUNK = 1024  # queries at a time
 @audit(
     "retrieval",
     "the nearest images: how often they share the class, or the shape or texture in conflicts",
-    lambda s: needs(s),
+    question="Which images does it find similar?",
+    rank=90,
+    kinds=(
+        Kind(
+            "retrieval/class",
+            "Neighbours of the same class",
+            "Mean share of the 5 nearest images that have the class of the query.",
+            better="high",
+        ),
+        Kind(
+            "retrieval/shape",
+            "Neighbours of the same shape",
+            "Mean share of the 5 nearest conflict images that have the shape of the query.",
+        ),
+        Kind(
+            "retrieval/texture",
+            "Neighbours of the same texture",
+            "Mean share of the 5 nearest conflict images that have the texture of the query.",
+        ),
+    ),
+    needs=lambda s: needs(s),
 )
 def retrieval(subject: Subject) -> Finding:
     """Cosine neighbours on pooled features among the images of the first test set (else the training set)."""
@@ -96,7 +118,9 @@ def chance(labels: Ids) -> float:
 
 
 def _score(out: Finding, name: str, shares: NDArray[np.float64], labels: Ids, protocol: str) -> None:
-    out.scores.append(scores.mean(name, shares, f"{protocol}; chance {chance(labels):.3f}"))
+    guess = chance(labels)
+    found = scores.mean(name, shares, f"{protocol}; chance {guess:.3f}")
+    out.add(found, chance=guess if np.isfinite(guess) else None)
 
 
 def _conflicts(out: Finding, subject: Subject) -> None:
@@ -130,7 +154,7 @@ def _conflicts(out: Finding, subject: Subject) -> None:
 def _rows(
     subject: Subject, data: Dataset, index: Ids, near: Ids, names: list[str], words: list[str]
 ) -> list[dict[str, Any]]:
-    """Query and neighbours, a row each; the same queries for every model."""
+    """Query and neighbours, one row each; the same queries for every model."""
     items = []
     order = np.argsort(np.asarray(names), kind="stable")  # by name, so that a skipped file moves nothing
     for row, q in enumerate(order[np.random.default_rng(subject.seed).permutation(len(order))[:QUERIES]]):

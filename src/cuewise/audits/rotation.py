@@ -1,11 +1,13 @@
-"""Does the model know things that are turned?"""
+"""Does the model recognise things that are turned?"""
 
 from __future__ import annotations
 
-from cuewise.audits.audit import Finding, Needs, Subject, audit
+from cuewise.audits.audit import Finding, Needs, audit
 from cuewise.audits.change import CLEAN, change
-from cuewise.audits.changed import mean_share, protocol_of, right, share
+from cuewise.audits.changed import chance, mean_share, protocol_of, right, share
 from cuewise.audits.figures import figure, series
+from cuewise.audits.kinds import Kind
+from cuewise.audits.subject import Subject
 
 ANGLES = (90, 180, 270)
 CHANGES = (CLEAN, *(change("rotation", quarters=a // 90) for a in ANGLES))
@@ -14,7 +16,25 @@ CHANGES = (CLEAN, *(change("rotation", quarters=a // 90) for a in ANGLES))
 @audit(
     "rotation",
     "accuracy on images turned by 0, 90, 180 and 270 degrees",
-    lambda subject: Needs(changes=CHANGES),
+    question="Does it recognise things that are turned?",
+    topic="robustness",
+    rank=56,
+    kinds=(
+        Kind(
+            "rotation/turned/accuracy",
+            "Accuracy on turned images",
+            "Mean share of correct answers on copies turned by 90, 180 and 270 degrees.",
+            accuracy=True,
+            better="high",
+        ),
+        Kind(
+            "rotation/*/accuracy",
+            "Accuracy on images turned by {}°",
+            "Share of correct answers on copies turned by an exact angle.",
+            better="high",
+        ),
+    ),
+    needs=lambda subject: Needs(changes=CHANGES),
 )
 def rotation(subject: Subject) -> Finding:
     """Exact quarter turns of the square view, counter-clockwise."""
@@ -28,6 +48,6 @@ def rotation(subject: Subject) -> Finding:
         "rotation/turned/accuracy", hits[:, 1:], protocol_of(subject, "copies turned by 90, 180, 270 degrees")
     )
     drawn = series(subject.name, [f"{a}°" for a in angles], found)
-    return Finding(
-        [*found, mean], figures={"rotation": figure("bars", "Accuracy on turned images", "turned by", drawn)}
-    )
+    out = Finding(figures={"rotation": figure("bars", "Accuracy on turned images", "turned by", drawn)})
+    out.add(*found, mean, chance=chance(subject))
+    return out

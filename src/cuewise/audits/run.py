@@ -6,17 +6,17 @@ import hashlib
 import math
 import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from cuewise.audits import plan, sets
-from cuewise.audits.audit import Audit, Finding, Settings, Subject, choose
+from cuewise.audits.audit import Audit, Finding, choose
 from cuewise.audits.engine import Engine
 from cuewise.audits.keys import data_key
 from cuewise.audits.ray_engine import RayEngine
 from cuewise.audits.saved import Saved, unfinished
-from cuewise.audits.sets import is_conflict as is_conflict
+from cuewise.audits.subject import Settings, Subject
 from cuewise.audits.subjects import Request, load_seeded, prepare, read_settings, wants_head
 from cuewise.encoders.load import as_torch_device, parameters
 from cuewise.errors import Interrupted, UserError
@@ -39,34 +39,25 @@ def audit_models(
     limit: int = Settings.limit,
     answers: str = "auto",
     class_map: str | None = None,
-    human: str | None = None,
-    reference_errors: str | None = None,
-    superclasses: str | None = None,
-    masks: str | None = None,
+    options: Mapping[str, str | None] | None = None,
     workers: int | None = None,
     engine: str = "local",
     address: str | None = None,
     unfinished: bool = False,
 ) -> list[tuple[Path, dict[str, Any]]]:
-    """Audit each model; writes audit.json into `out` (one model) or into a folder a model below it.
+    """Audit each model; writes audit.json into `out` (one model) or into one folder per model below it.
 
-    unfinished: leave what an interrupted audit goes on from, for the caller to clear once the report is written.
+    options: of single audits, as typed: {"human": "decisions.csv"}
+    unfinished: keep what an interrupted audit resumes from, for the caller to clear once the report is written
     """
     if not models:
         raise UserError(
             "no MODEL given: name a run folder, torchvision/NAME, timm/NAME or encoder.safetensors"
         )
     questions = choose(only)
-    settings = read_settings(limit, class_map, human, reference_errors, superclasses, masks)
-    options = {
-        "answers": answers,
-        "class-map": class_map,
-        "human": human,
-        "reference-errors": reference_errors,
-        "superclasses": superclasses,
-        "masks": masks,
-    }
-    request = Request(train, test, answers, seed, settings, _words(options, limit, only))
+    settings = read_settings(limit, class_map, options, questions)
+    typed = {"answers": answers, "class-map": class_map, **(options or {})}
+    request = Request(train, test, answers, seed, settings, _words(typed, limit, only))
     saved = Saved(out)
     runner = make_engine(engine, address, saved, workers)
     sets.forget()
@@ -103,15 +94,15 @@ def _ask_all(
     unfinished: bool,
 ) -> list[tuple[Path, dict[str, Any]]]:
     """Passes for what is not yet known, then the questions, then the documents."""
-    todo = {s.name: (s, [q for q in questions if _known(s, q, saved) is None]) for _, s in subjects}
-    plan.look(todo, engine)
+    todo = [(s, [q for q in questions if _known(s, q, saved) is None]) for _, s in subjects]
+    plan.run_passes(todo, engine)
     documents = []
     for model, subject in subjects:
         found, left = ask(subject, questions, saved)
         if not any(f.scores or f.tables or f.galleries for f in found.values()):
             reasons = "; ".join(f"{name}: {why}" for name, why in left.items())
             raise UserError(f"nothing could be measured for {subject.name}. {reasons}")
-        document = describe(subject, model, found, left, request)
+        document = describe(subject, model, questions, found, left, request)
         subject.folder.mkdir(parents=True, exist_ok=True)
         write_json(subject.folder / "audit.json", document, indent=1)
         documents.append((subject.folder, document))
@@ -155,7 +146,7 @@ def _known(subject: Subject, question: Audit, saved: Saved) -> Finding | None:
         return None
     plain = [{k: math.nan if v is None else v for k, v in s.items()} for s in content["scores"]]
     scores = [Score(**s) for s in plain]  # type: ignore[arg-type]
-    return Finding(scores, content["tables"], content["figures"], content["galleries"])
+    return Finding(scores, **{k: v for k, v in content.items() if k != "scores"})
 
 
 def claim(out: Path, overwrite: bool) -> bool:
@@ -185,7 +176,12 @@ def comparison(documents: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 
 def describe(
-    subject: Subject, model: str, found: dict[str, Finding], left: dict[str, str], request: Request
+    subject: Subject,
+    model: str,
+    questions: Sequence[Audit],
+    found: dict[str, Finding],
+    left: dict[str, str],
+    request: Request,
 ) -> dict[str, Any]:
     """audit.json."""
     from cuewise import __version__
@@ -214,6 +210,10 @@ def describe(
         "tables": tables,
         "figures": {k: v for f in found.values() for k, v in f.figures.items()},
         "galleries": {k: v for f in found.values() for k, v in f.galleries.items()},
+        "chance": {k: v for f in found.values() for k, v in f.chance.items()},
+        "notes": {k: v for f in found.values() for k, v in f.notes.items()},
+        "withheld": {k: v for f in found.values() for k, v in f.withheld.items()},
+        "audits": {q.name: q.as_dict() for q in questions if q.name in found},
         "data": {
             "train": subject.train.fingerprint() if own else None,
             "test": [d.fingerprint() for _, d in asked],
@@ -223,8 +223,8 @@ def describe(
     }
 
 
-def _words(options: dict[str, str | None], limit: int, only: list[str]) -> tuple[str, ...]:
-    given = [f"--{k} {v}" for k, v in options.items() if v not in (None, "auto")]
+def _words(options: Mapping[str, str | None], limit: int, only: list[str]) -> tuple[str, ...]:
+    given = [f"--{k.replace('_', '-')} {v}" for k, v in options.items() if v not in (None, "auto")]
     given += [f"--limit {limit}"] if limit != Settings.limit else []
     return tuple(given + ([f"--only {','.join(only)}"] if only else []))
 

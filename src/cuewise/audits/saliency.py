@@ -14,9 +14,11 @@ from torch import Tensor
 
 from cuewise import scores
 from cuewise.audits.answers import Answers, answers, decisions_table, needs_labelled
-from cuewise.audits.audit import Finding, Subject, audit
+from cuewise.audits.audit import Finding, audit
 from cuewise.audits.gradcam import grad_cam
 from cuewise.audits.head import Head
+from cuewise.audits.kinds import Kind, Option
+from cuewise.audits.subject import Subject
 from cuewise.data import open_data
 from cuewise.encoders.embed import evaluation_view
 from cuewise.errors import UserError
@@ -31,7 +33,40 @@ SIDE = 192  # pixels of an overlay
 Maps = NDArray[np.float32]
 
 
-@audit("saliency", "Grad-CAM: where the model looks, and how far its attention spreads", needs_labelled)
+def masks_option(typed: str) -> str:
+    """A set of masks; one that does not exist is refused now."""
+    open_data(typed)
+    return typed
+
+
+@audit(
+    "saliency",
+    "Grad-CAM: where the model looks, and how far its attention spreads",
+    question="Where does it look?",
+    rank=80,
+    kinds=(
+        Kind(
+            "saliency_area",
+            "Area of saliency",
+            "Mean share of the image whose saliency (Grad-CAM) is at least half of the greatest value.",
+        ),
+        Kind("saliency_entropy", "Spread of saliency", "Entropy of the saliency map in nats.", unit="nats"),
+        Kind(
+            "saliency_coverage",
+            "Saliency on the object",
+            "Share of the saliency that falls inside the object's mask.",
+            better="high",
+        ),
+    ),
+    options=(
+        Option(
+            "masks",
+            "images named as those of --test, white where the object is, for the share of saliency on it",
+            masks_option,
+        ),
+    ),
+    needs=needs_labelled,
+)
 def saliency(subject: Subject) -> Finding:
     """Area above one half and entropy of the maps for the predicted class, on up to 256 images of the first test set."""
     said = answers(subject)[0]
@@ -45,10 +80,8 @@ def saliency(subject: Subject) -> Finding:
         scores.mean("saliency_entropy", nats, f"nats; {protocol}"),
     ])  # fmt: skip
     columns = {"area": np.round(area, 6).tolist(), "spread": np.round(nats, 6).tolist()}
-    if subject.settings.masks is not None:
-        rows, masks = masks_of(
-            subject.settings.masks, said, maps.shape[1], subject.encoder.card.interpolation
-        )
+    if (given := subject.option("masks")) is not None:
+        rows, masks = masks_of(given, said, maps.shape[1], subject.encoder.card.interpolation)
         inside = coverage(maps[rows], masks)
         inside = inside[np.isfinite(inside)]
         told = f"share of saliency inside the mask; masks of {len(rows)} of {len(maps)} images; {protocol}"

@@ -6,11 +6,11 @@ import json
 import re
 import shutil
 import zipfile
-from collections.abc import Sequence, Sized
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,15 +21,6 @@ from cuewise.files import write_text, writing
 FOLDER = "unfinished"
 MARK = ".cuewise-audit"  # a folder of that name without it is the user's
 DAMAGED = (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile)
-
-
-class Passing(Protocol):
-    """What rows are made for."""
-
-    @property
-    def viewers(self) -> Sized: ...
-    @property
-    def changes(self) -> Sized: ...
 
 
 @dataclass
@@ -43,9 +34,8 @@ class Rows:
     skipped: list[tuple[str, str]] = field(default_factory=list)
 
     @staticmethod
-    def nothing(upto: int, work: Passing, skipped: list[tuple[str, str]]) -> Rows:
-        """A stretch in which no image could be read."""
-        count = len(work.viewers)
+    def nothing(upto: int, count: int, skipped: list[tuple[str, str]]) -> Rows:
+        """A stretch in which no image could be read, for `count` viewers."""
         none = np.empty(0, np.int64)
         return Rows(upto, none, [np.empty((0, 0), np.float32)] * count, [none.reshape(0, 0)] * count, skipped)
 

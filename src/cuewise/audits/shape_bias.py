@@ -2,50 +2,130 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from cuewise.audits.answerer import NO_ANSWER, Ids, Unasked
-from cuewise.audits.audit import Finding, Needs, Subject, audit
-from cuewise.audits.decisions import Decision, cues_in, shape_bias_scores
+from cuewise.audits.answerer import Unasked
+from cuewise.audits.audit import Finding, Needs, audit
+from cuewise.audits.decisions import Decision, shape_bias_scores
 from cuewise.audits.figures import figure, series
 from cuewise.audits.head import imagenet16
+from cuewise.audits.kinds import Kind, Option, Reference
+from cuewise.audits.measures import Asked, conflict_scores
 from cuewise.audits.score import people
+from cuewise.audits.stimuli import is_made
+from cuewise.audits.subject import Subject
 from cuewise.data import Dataset
-from cuewise.scores import Score, proportion
+from cuewise.errors import UserError
+from cuewise.scores import Score, proportion, show_share, show_span
 
 SHOWN = 12
 PUBLISHED = 1280  # images of the published set
+STANDARD = "standard 16-class cue-conflict"  # in the protocol where all of the published images were used, and no others
+MOSTLY = 0.6  # of the images in which one of the cues is named; below, the headline says so
+VALID = 0.5  # of home-made images in which one of the cues is named; below, there is no headline
 
 
-@dataclass
-class Asked:
-    """Decisions on the images that could be asked about; `rows` are their places in the set."""
+def human_file(typed: str) -> Path:
+    """The decisions of people; a file that does not exist is refused now."""
+    if not Path(typed).is_file():
+        raise UserError(
+            f"--human {typed}: no such file; give a CSV with subject,image,shape,texture,response"
+        )
+    return Path(typed)
 
-    decisions: list[Decision]
-    rows: list[int]
-    unnamed: int = 0  # names that do not tell shape and texture
-    uncovered: int = 0  # a cue of a class that the model does not know
-    silent: int = 0  # no finite answer
 
-    @property
-    def skipped(self) -> str:
-        parts = [
-            (self.unnamed, "whose name does not tell the cues"),
-            (self.uncovered, "with a class the model does not know"),
-            (self.silent, "without a finite answer"),
-        ]
-        said = ", ".join(f"{n} images {why}" for n, why in parts if n)
-        return f"; left out: {said}" if said else ""
+def headline(name: str, scores: Mapping[str, Score]) -> str:
+    """Which of shape and texture one model relies on; empty where that was not measured."""
+    bias = scores.get("shape_bias")
+    if bias is None or not math.isfinite(bias.value):
+        return ""
+    share = f"follows shape in {show_share(bias.value)} of its decisions"
+    if not (math.isfinite(bias.low) and math.isfinite(bias.high)):
+        return f"Where shape and texture disagree, {name} {share}; how certain that is was not measured."
+    if bias.low > 0.5:
+        verdict = "relies on shape more than on texture"
+    elif bias.high < 0.5:
+        verdict = "relies on texture more than on shape"
+    else:
+        verdict = "shows no clear preference between shape and texture"
+    certainty = f"95 % interval {show_span(bias.low, bias.high)}, n = {bias.n:,}"
+    return f"{name} {verdict}: where the two disagree it {share} ({certainty}){_neither(scores)}."
+
+
+def _neither(scores: Mapping[str, Score]) -> str:
+    """A caution when the model mostly names neither cue, since then the bias rests on a few of the images."""
+    parts = [scores.get(name) for name in ("shape_accuracy", "texture_accuracy")]
+    named = sum(s.value for s in parts if s is not None)
+    if None in parts or not named < MOSTLY:
+        return ""
+    return f"; in {show_share(1 - named)} of the images it names neither cue"
 
 
 @audit(
     "shape_bias",
     "shape or texture, on images in which they disagree",
-    lambda subject: Needs(sets=[subject.conflict] if subject.conflict else []),
+    question="Where shape and texture disagree, which does the model follow?",
+    rank=10,
+    kinds=(
+        Kind(
+            "shape_bias",
+            "Shape bias",
+            "Decisions for the shape among all decisions for the shape or the texture, on images in which the two "
+            "belong to different classes. 50 % is no preference.",
+            card=1,
+            chance=0.5,
+            leads=True,
+            references=tuple(
+                Reference(who, value, STANDARD)
+                for who, value in (
+                    ("ResNet-50", 0.22),
+                    ("GoogLeNet", 0.31),
+                    ("ResNet-50 on stylised images", 0.81),
+                    ("humans", 0.96),
+                )
+            ),
+        ),
+        Kind(
+            "shape_bias/*",
+            "Shape bias of {}",
+            "Shape bias of one subject of a table of decisions.",
+            chance=0.5,
+        ),
+        Kind(
+            "shape_accuracy",
+            "Decisions for shape",
+            "Share of the conflict images whose shape is named.",
+            card=2,
+        ),
+        Kind(
+            "texture_accuracy",
+            "Decisions for texture",
+            "Share of the conflict images whose texture is named.",
+            card=3,
+        ),
+        Kind(
+            "cue_accuracy",
+            "Decisions for either cue",
+            "Share of the conflict images of which the shape or the texture is named at all: low where the images are "
+            "hard to recognise.",
+        ),
+        Kind("human/*", "People: {}", "The same from decisions of people on the same images."),
+    ),
+    options=(
+        Option(
+            "human",
+            "a CSV of people's decisions on the cue-conflict images, shown beside the model's",
+            human_file,
+        ),
+    ),
+    headline=headline,
+    needs=lambda subject: Needs(sets=[subject.conflict] if subject.conflict else []),
 )
 def shape_bias(subject: Subject) -> Finding:
     """Decisions on conflict images: shape bias, both accuracies, the table by class, examples, people beside them."""
@@ -55,17 +135,14 @@ def shape_bias(subject: Subject) -> Finding:
         )
     name, data = subject.conflict
     answerer = subject.answerer(data)
-    found = subject.features(data, name)
-    said = answerer.say(found.features)
-    asked = decide(data, found.index, said, answerer.classes)
-    if not asked.decisions:
-        raise Unasked(f"{name}: no image can be asked about{asked.skipped}")
-    protocol = (
-        f"{answerer.probe.protocol}; {name}, {len(answerer.classes)} classes{standard(data)}{asked.skipped}"
-    )
-    scores, table = shape_bias_scores(asked.decisions, protocol)
-    table["skipped"] = asked.unnamed + asked.uncovered + asked.silent
-    out = Finding([*scores, cue_accuracy(asked.decisions, protocol)])
+    scores, table, asked = conflict_scores(subject.model, answerer, data, name, standard(data))
+    out = Finding()
+    out.add(scores[0], chance=0.5)
+    guess = 1 / len(answerer.classes)
+    out.add(*scores[1:3], chance=guess)
+    out.add(scores[3], chance=min(1.0, 2 * guess))
+    if is_made(data):
+        judge_validity(out, scores[3], len(answerer.classes))
     out.tables["shape_bias/classes"] = table
     out.tables["shape_bias/decisions"] = {
         "title": "Every decision",
@@ -73,7 +150,7 @@ def shape_bias(subject: Subject) -> Finding:
         "rows": [[d.image, d.shape, d.texture, d.response] for d in asked.decisions],
     }
     drawn = [_series(subject.name, table)]
-    if subject.settings.human is not None:
+    if subject.option("human") is not None:
         drawn += [beside(out, subject, asked.decisions)]
     label = "shape / (shape + texture)"
     out.figures["shape_bias"] = figure(
@@ -83,57 +160,33 @@ def shape_bias(subject: Subject) -> Finding:
     return out
 
 
-def decide(data: Dataset, index: Ids, said: Ids, classes: Sequence[str]) -> Asked:
-    """Names of the cues from the set's columns or from file names; answers of images whose two cues are known."""
-    asked = Asked([], [])
-    known = set(classes)
-    for i, answer in zip(index.tolist(), said.tolist()):
-        cues = cues_of(data, i, known)
-        if cues is None:
-            asked.unnamed += 1
-        elif not set(cues) <= known:
-            asked.uncovered += 1
-        elif answer == NO_ANSWER:
-            asked.silent += 1
-        else:
-            asked.decisions.append(Decision(data.name(i), *cues, classes[answer]))
-            asked.rows.append(i)
-    return asked
-
-
-def cues_of(data: Dataset, i: int, known: set[str]) -> tuple[str, str] | None:
-    """Shape and texture of an image."""
-    if {"shape", "texture"} <= set(data.columns) and data.classes:
-        shape, texture = (int(data.columns[c][i]) for c in ("shape", "texture"))
-        if 0 <= shape < len(data.classes) and 0 <= texture < len(data.classes):
-            return data.classes[shape], data.classes[texture]
-    return cues_in(data.name(i), known | set(data.classes)) or cues_in(data.name(i))
+def judge_validity(out: Finding, named: Score, classes: int) -> None:
+    """Home-made images count only where they are recognised: the shape or the texture is named in at least half of
+    them, and clearly more often than by guessing."""
+    guess = min(1.0, 2 / classes)
+    said = (
+        f"home-made conflict images: shape or texture is named in {show_share(named.value)} of them "
+        f"({show_span(named.low, named.high)}; guessing: {show_share(guess)})"
+    )
+    out.notes |= dict.fromkeys(("shape_bias", "shape_accuracy", "texture_accuracy"), said)
+    if named.value < VALID or named.low <= guess:
+        out.withheld["shape_bias"] = f"{said}; too few to say what the model relies on"
 
 
 def standard(data: Dataset) -> str:
     """The phrase that lets a report put published values beside the score: all of the published images, no others."""
     whole = len(data) == PUBLISHED and set(data.classes) == set(imagenet16())
-    return " (standard 16-class cue-conflict)" if whole else ""
-
-
-def cue_accuracy(decisions: Sequence[Decision], protocol: str) -> Score:
-    """Share of conflict images for which shape or texture was named."""
-    asked = [d for d in decisions if d.shape != d.texture]
-    return proportion(
-        "cue_accuracy", sum(d.response in (d.shape, d.texture) for d in asked), len(asked), protocol
-    )
+    return f" ({STANDARD})" if whole else ""
 
 
 def beside(out: Finding, subject: Subject, asked: Sequence[Decision]) -> dict[str, Any]:
     """Decisions of people on the same images."""
-    assert subject.settings.human is not None
+    file: Path = subject.option("human")
     stems = {_stem(d.image) for d in asked}
-    own = [d for d in people(subject.settings.human) if _stem(d.image) in stems]
+    own = [d for d in people(file) if _stem(d.image) in stems]
     if not own:
-        raise Unasked(f"--human {subject.settings.human}: no decision on an image of this set")
-    scores, table = shape_bias_scores(
-        own, f"decisions of people on the same images ({subject.settings.human.name})"
-    )
+        raise Unasked(f"--human {file}: no decision on an image of this set")
+    scores, table = shape_bias_scores(own, f"decisions of people on the same images ({file.name})")
     out.scores += [replace(s, name=f"human/{s.name}") for s in scores]
     out.tables["shape_bias/human"] = {
         **table,
@@ -152,9 +205,10 @@ def _series(name: str, table: dict[str, Any]) -> dict[str, Any]:
 
 
 def examples(subject: Subject, data: Dataset, asked: Asked) -> dict[str, Any]:
-    """Some conflict images with what was said."""
+    """Some conflict images with the model's answers; images with equal cues are no evidence and are not shown."""
     items = []
-    pick = np.random.default_rng(subject.seed).permutation(len(asked.decisions))[:SHOWN]
+    order = np.random.default_rng(subject.seed).permutation(len(asked.decisions))
+    pick = [j for j in order if asked.decisions[j].shape != asked.decisions[j].texture][:SHOWN]
     for n, j in enumerate(pick):
         d = asked.decisions[j]
         verdict = "shape" if d.response == d.shape else "texture" if d.response == d.texture else "other"

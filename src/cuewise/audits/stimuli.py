@@ -66,6 +66,11 @@ class Conflicts:
         return {"count": len(self), "hash": digest, "sources": [source], "skipped": []}
 
 
+def is_made(data: Dataset) -> bool:
+    """Whether a set is of conflict images made here."""
+    return all(isinstance(source, Conflicts) for source in data.sources)
+
+
 def conflicts_of(data: Dataset, limit: int, seed: int) -> Conflicts | None:
     """`limit` balanced pairs (0: 1280 at most); None with fewer than two classes."""
     if data.labels is None:
@@ -74,7 +79,7 @@ def conflicts_of(data: Dataset, limit: int, seed: int) -> Conflicts | None:
     counts = {name: len(found) for name, found in members.items() if len(found)}
     if len(counts) < 2:
         return None
-    room = sum(a * b for a, b in itertools.permutations(counts.values(), 2))
-    found = pairs(counts, min(limit or 1280, room), seed)
+    most = sum(a * b for a, b in itertools.permutations(counts.values(), 2))
+    found = pairs(counts, min(limit or 1280, most), seed)
     rows = [(int(members[p.shape][p.shape_index]), int(members[p.texture][p.texture_index])) for p in found]
     return Conflicts(data, rows, found, seed)

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import torch
 
 from cuewise.audits import sets
 from cuewise.audits.answerer import Unasked, numbers
-from cuewise.audits.audit import Cut, Settings, Subject
+from cuewise.audits.audit import AUDITS, Audit
 from cuewise.audits.engine import Engine
 from cuewise.audits.head import load_model, read_class_map
-from cuewise.audits.mce import read_reference
-from cuewise.audits.superclasses import read_superclasses
-from cuewise.data import open_data
+from cuewise.audits.measured import Measured
+from cuewise.audits.subject import Cut, Settings, Subject
 from cuewise.encoders import Encoder
 from cuewise.errors import UserError
 
@@ -36,24 +37,25 @@ class Request:
 def read_settings(
     limit: int,
     class_map: str | None,
-    human: str | None,
-    errors: str | None,
-    superclasses: str | None = None,
-    masks: str | None = None,
+    given: Mapping[str, str | None] | None = None,
+    asked: Sequence[Audit] = (),
 ) -> Settings:
-    """Options that name files are read before any work is done."""
+    """Options that name files are read before any work is done; one that no asked audit reads is refused."""
     if limit < 0:
         raise UserError(f"--limit {limit}: give a number of images, 0 for all")
-    if human is not None and not Path(human).is_file():
-        raise UserError(
-            f"--human {human}: no such file; give a CSV with subject,image,shape,texture,response"
-        )
-    reference = read_reference(Path(errors)) if errors is not None else None
-    mapping = read_class_map(Path(class_map)) if class_map else None
-    kinds = read_superclasses(Path(superclasses)) if superclasses else None
-    if masks is not None:
-        open_data(masks)  # a set that is not there is told now
-    return Settings(limit, mapping, Path(human) if human else None, reference, kinds, masks)
+    own = {option.name: option for audit in asked for option in audit.options}
+    options: dict[str, Any] = {}
+    for name, typed in (given or {}).items():
+        if typed is None:
+            continue
+        if name not in own:
+            owner = next(
+                (a.name for a in AUDITS.all().values() if any(o.name == name for o in a.options)), None
+            )
+            what = f"belongs to the audit {owner}: add it to --only" if owner else "is an option of no audit"
+            raise UserError(f"--{name.replace('_', '-')} {what}")
+        options[name] = own[name].read(typed)
+    return Settings(limit, read_class_map(Path(class_map)) if class_map else None, options)
 
 
 def wants_head(request: Request) -> bool | None:
@@ -83,9 +85,16 @@ def prepare(
         raise UserError(f"--answers head: {model} has no classifier of its own; give --train for a probe")
     run = next((p for p in (Path(model), Path(model.rpartition("#")[0] or model)) if p.is_dir()), None)
     subject = Subject(
-        name, encoder, found.train, found.test, found.conflict, folder, run, request.seed, found.embedded,
-        given=found.given, answers_by=by, settings=request.settings, engine=engine,
-    )  # fmt: skip
+        Measured(name, encoder, run, request.seed, engine),
+        found.train,
+        found.test,
+        found.conflict,
+        folder,
+        found.embedded,
+        given=found.given,
+        answers_by=by,
+        settings=request.settings,
+    )
     if by == "head":
         _number_by_head(subject)
     _choose_base(subject, found)

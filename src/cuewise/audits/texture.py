@@ -1,10 +1,11 @@
-"""How much can the model tell from texture alone?"""
+"""How much does the model recognise from texture alone?"""
 
 from __future__ import annotations
 
 from cuewise.audits import one_cue
-from cuewise.audits.audit import Finding, Subject, audit
+from cuewise.audits.audit import Finding, audit
 from cuewise.audits.change import change
+from cuewise.audits.subject import Subject
 
 COPY = change("texture", fast=True)
 
@@ -12,8 +13,17 @@ COPY = change("texture", fast=True)
 @audit(
     "texture",
     "accuracy on texture-only images: given, or synthesised from the test images",
-    lambda subject: one_cue.needs_of(subject, "texture", COPY),
+    question="How much does it recognise when one cue is left, or one is exchanged?",
+    topic="one_cue",
+    rank=20,
+    kinds=one_cue.kinds(
+        "texture",
+        "Texture accuracy",
+        "Share of correct answers on images of texture alone: shape and layout are destroyed.",
+        card=7,
+    ),
+    needs=lambda subject: one_cue.needs_of(subject, "texture", COPY),
 )
 def texture(subject: Subject) -> Finding:
-    """A test set with `texture` in its name, or textures synthesised with the fast preset; layout is destroyed."""
+    """A test set given as texture=PATH, or textures synthesised with the fast preset; layout is destroyed."""
     return one_cue.ask(subject, "texture", COPY, "texture")

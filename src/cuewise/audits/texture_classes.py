@@ -1,4 +1,4 @@
-"""Which classes does the model know by their texture alone?"""
+"""Which classes does the model recognise by their texture alone?"""
 
 from __future__ import annotations
 
@@ -10,37 +10,67 @@ from numpy.typing import NDArray
 from cuewise.audits import one_cue
 from cuewise.audits.answerer import NO_ANSWER, Unasked
 from cuewise.audits.answers import Answers, answers_on, decisions_table
-from cuewise.audits.audit import Finding, Subject, audit
-from cuewise.audits.change import CLEAN, Rendering
+from cuewise.audits.audit import Finding, audit
+from cuewise.audits.change import CLEAN, Copies
+from cuewise.audits.kinds import Kind
+from cuewise.audits.measures import BIN, near_chance_bound
+from cuewise.audits.subject import NO_BASE, Subject
 from cuewise.audits.texture import COPY
 from cuewise.scores import Score, proportion
 
-BIN = 0.025  # width of a bin of per-class accuracy
-SUFFICIENT, NEAR_NONE = (
-    0.5,
-    BIN,
-)  # a class above the first is told by texture alone; below the second it is not
+SUFFICIENT = 0.5  # a class above this is recognised by texture alone
+FEWEST = 5  # images that a class is judged by
 SHOWN = 8  # classes with examples
 
 
 @audit(
     "texture_classes",
     "per-class accuracy on texture copies; classes for which texture is enough",
-    lambda subject: one_cue.needs_of(subject, "texture", COPY),
+    question="Which classes does it recognise by their texture alone?",
+    rank=30,
+    kinds=(
+        Kind(
+            "texture_classes/accuracy",
+            "Accuracy from texture, over classes",
+            "Share of correct answers on images of texture alone.",
+            accuracy=True,
+            better="high",
+        ),
+        Kind(
+            "texture_classes/sufficient_share",
+            "Classes recognised by texture",
+            "Share of the classes with an accuracy above 50 % from texture alone.",
+        ),
+        Kind(
+            "texture_classes/near_none_share",
+            "Classes near chance from texture",
+            "Share of the classes whose accuracy from texture alone is below twice the chance level (at least 2.5 %).",
+        ),
+    ),
+    needs=lambda subject: one_cue.needs_of(subject, "texture", COPY),
 )
 def texture_classes(subject: Subject) -> Finding:
     """Accuracy on textures given, or synthesised from the test images; the embedded classes have textures of their own."""
     said = textures(subject)
     right = said.correct
     rows = per_class(said)
-    accuracies = np.array([r[2] for r in rows])
-    enough, none = int((accuracies > SUFFICIENT).sum()), int((accuracies < NEAR_NONE).sum())
-    out = Finding(
-        [
-            proportion("texture_classes/accuracy", int(right.sum()), len(right), said.protocol),
-            _share("sufficient_share", enough, len(rows), f"above {SUFFICIENT:.0%}", said.protocol),
-            _share("near_none_share", none, len(rows), f"below {NEAR_NONE:.1%}", said.protocol),
-        ]
+    judged = [r for r in rows if r[1] >= FEWEST]
+    if not judged:
+        most = max(int(r[1]) for r in rows)
+        raise Unasked(
+            f"a class has at most {most} texture images, and {FEWEST} are needed to judge it: raise --limit"
+        )
+    few = len(rows) - len(judged)
+    accuracies = np.array([r[2] for r in judged])
+    bound = near_chance_bound(len(said.classes))
+    enough, none = int((accuracies > SUFFICIENT).sum()), int((accuracies < bound).sum())
+    protocol = said.protocol + (f"; {few} classes with fewer than {FEWEST} images left out" if few else "")
+    out = Finding()
+    total = proportion("texture_classes/accuracy", int(right.sum()), len(right), said.protocol)
+    out.add(total, chance=1 / len(said.classes))
+    out.add(
+        _share("sufficient_share", enough, len(judged), f"above {SUFFICIENT:.0%}", protocol),
+        _share("near_none_share", none, len(judged), f"below {bound:.1%}", protocol),
     )
     out.tables["texture_classes"] = {
         "title": "Accuracy from texture alone, by class",
@@ -57,7 +87,7 @@ def texture_classes(subject: Subject) -> Finding:
         "ylabel": "classes",
         "series": [{"name": subject.name, **histogram(accuracies)}],
     }
-    out.galleries["texture_classes"] = examples(subject, said, [str(r[0]) for r in rows])
+    out.galleries["texture_classes"] = examples(subject, said, [str(r[0]) for r in judged])
     return out
 
 
@@ -92,7 +122,7 @@ def textures(subject: Subject) -> Answers:
     if given:
         return answers_on(subject, *given[0])
     if subject.base is None:
-        raise Unasked("no plain labelled test set to make texture copies of: give --test")
+        raise Unasked(NO_BASE)
     name, data = subject.base
     answerer = subject.answerer(data)
     index, said = subject.said(COPY)
@@ -109,7 +139,7 @@ def examples(subject: Subject, said: Answers, classes: list[str]) -> dict[str, A
     """An image and its texture copy for the classes best known by texture; the given texture where it was given."""
     given = bool(subject.given.get("texture"))
     viewer = subject.viewer(None)
-    render = Rendering((viewer.eye,), (CLEAN, COPY), subject.seed, said.data)
+    render = Copies((viewer.input,), (CLEAN, COPY), subject.seed)
     items = []
     for n, name in enumerate(classes[:SHOWN]):
         own = np.flatnonzero(said.labels == said.classes.index(name))
@@ -117,7 +147,7 @@ def examples(subject: Subject, said: Answers, classes: list[str]) -> dict[str, A
         i = int(said.index[row])
         shown: dict[str, Any] = {"texture": said.data.image(i)}
         if not given:
-            pair = render.views(said.data.image(i), said.data.name(i))[viewer.eye.key]
+            pair = render.views(said.data.image(i), said.data.name(i))[viewer.input.key]
             shown = {"image": pair[0], "texture": pair[1]}
         for kind, picture in shown.items():
             items.append(

@@ -1,0 +1,129 @@
+"""A model with what was measured of it: features, probes, answers and pairs are made once per image set.
+
+    model = Measured("mine", load_encoder("runs/mine"), run=Path("runs/mine"), engine=Engine(workers=0))
+    train, test = open_data("photos/train"), open_data("photos/test")
+
+    model.features(test).features                # N×D, one pass however often it is asked for
+    probe = model.probe(train)                   # a linear probe, fitted once per training set
+    answerer = model.answerer(train)             # the probe with the names of its classes
+    accuracy(model, answerer, test)              # a Score over the classes that both sets have
+    scores, table, _ = conflict_scores(model, answerer, open_data("conflicts"))   # shape bias; equal cues are dropped
+    classes = class_accuracies(model, answerer, open_data("textures"))            # class → (right, images)
+    near_chance(classes, len(answerer.classes))  # share of classes that are hardly better than guessing
+    right_on_copies(model, answerer, test, changes).mean(0)                       # accuracy on changed copies
+    similarities(model, train, PairSettings(), limit=512)                         # cosines by pair
+
+The functions are in `cuewise.audits.measures` (and `similarities` in `cuewise.audits.pairs`). An audit asks the same
+object, so a number of a study and the same number of an audit come from the same code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+from cuewise.audits.answerer import Answerer, Ids, Unasked
+from cuewise.audits.change import CLEAN, Change
+from cuewise.audits.engine import Engine, Seen, Viewer, Work, copies, inputs_of
+from cuewise.audits.keys import data_key
+from cuewise.audits.pairs import Embedder, PairSettings, PairViews, embedder_of, pair_work
+from cuewise.data import Dataset
+from cuewise.encoders import Encoder
+from cuewise.encoders.cached import weights_hash
+from cuewise.encoders.embed import Embedded
+from cuewise.probes import LinearProbe
+
+Said = dict[Change, tuple[Ids, Ids]]
+
+
+@dataclass
+class Measured:
+    """One model; `seen` has what its passes gave, by key of the image set."""
+
+    name: str
+    encoder: Encoder
+    run: Path | None = None  # the run folder, where the model is one
+    seed: int = 0
+    engine: Engine = field(default_factory=Engine)
+    seen: dict[str, Seen] = field(default_factory=dict)  # by key of the set
+    said: dict[tuple[str, str], Said] = field(default_factory=dict)  # by key of the set and of who answers
+    probes: dict[str, LinearProbe] = field(default_factory=dict)
+
+    @cached_property
+    def weights(self) -> str:
+        return weights_hash(self.encoder)
+
+    @cached_property
+    def embedder(self) -> Embedder:
+        """What pairs are compared by."""
+        return embedder_of(self.encoder, self.run)
+
+    def features(self, data: Dataset, what: str = "features") -> Embedded:
+        """Features of every readable image."""
+        key = data_key(data)
+        if key not in self.seen:
+            self.remember(data, self.engine.run(copies(self._title(what), data, [self.viewer(None)]))[0])
+        return self.seen[key].embedded(data)
+
+    def answers(self, data: Dataset, answerer: Answerer, changes: Sequence[Change], what: str = "") -> Said:
+        """Answers to changed copies: {change: (index of each readable image, number of its class)}."""
+        known = self.said.setdefault((data_key(data), answerer.key), {})
+        missing = tuple(c for c in changes if c not in known)
+        if CLEAN in missing:
+            found = self.features(data, what)
+            known[CLEAN] = found.index, answerer.say(found.features)
+        rest = tuple(c for c in missing if c != CLEAN)
+        if rest:
+            work = copies(self._title(what or "copies"), data, [self.viewer(answerer)], rest, self.seed)
+            self.remember(data, self.engine.run(work)[0], answerer)
+        return known
+
+    def remember(self, data: Dataset, fresh: Seen, answerer: Answerer | None = None) -> None:
+        """Keep the result of a pass: features of clean views, answers to changed ones."""
+        if fresh.features.size:
+            self.seen[data_key(data)] = fresh
+        if answerer is not None:
+            known = self.said.setdefault((data_key(data), answerer.key), {})
+            known |= {change: (fresh.index, said) for change, said in fresh.said.items()}
+
+    def _title(self, what: str) -> str:
+        return f"{self.name}: {what}"
+
+    def probe(self, train: Dataset, what: str = "features of the training set") -> LinearProbe:
+        """A linear probe on the features of a labelled set."""
+        if train.labels is None:
+            raise Unasked("no labelled images to fit a probe on: give --train with one folder per class")
+        key = data_key(train)
+        if key not in self.probes:
+            found = self.features(train, what)
+            self.probes[key] = LinearProbe(seed=self.seed).fit(found.features, found.labels)
+        return self.probes[key]
+
+    def answerer(self, train: Dataset) -> Answerer:
+        """The linear probe with the names of its classes."""
+        return Answerer(self.probe(train), train.classes, f"{self.seed} {data_key(train)}")
+
+    def viewer(self, answerer: Answerer | None) -> Viewer:
+        """This model for the engine."""
+        how = "" if answerer is None else f"{answerer.key} {answerer.probe.protocol} {answerer.classes}"
+        return Viewer(self.encoder, answerer, self.weights + how)
+
+    def pairs(self, data: Dataset, settings: PairSettings, limit: int = 0) -> Seen:
+        """Unit vectors of the views of each pair; see `similarities`."""
+        part, numbers = pair_work(data, settings, limit)
+        key = pair_key(data, settings, limit)
+        if key not in self.seen:
+            rendering = PairViews(inputs_of([self.embedder]), settings, numbers)
+            work = Work(self._title("pairs"), part, [self.embedder], rendering)
+            self.seen[key] = self.engine.run(work)[0]
+        return self.seen[key]
+
+    def remember_pairs(self, data: Dataset, settings: PairSettings, limit: int, fresh: Seen) -> None:
+        """Keep the result of a pass over pairs."""
+        self.seen[pair_key(data, settings, limit)] = fresh
+
+
+def pair_key(data: Dataset, settings: PairSettings, limit: int) -> str:
+    return f"{data_key(data)} {settings.key} {min(limit or len(data), len(data))}"

@@ -1,0 +1,138 @@
+"""Quantities that audits and studies share: accuracy, answers on copies, decisions on conflicts, classes near chance."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cuewise.audits.answerer import NO_ANSWER, Answerer, Ids, Unasked
+from cuewise.audits.change import Change
+from cuewise.audits.decisions import Decision, cues_in, shape_bias_scores
+from cuewise.audits.measured import Measured
+from cuewise.data import Dataset
+from cuewise.scores import Score, proportion
+
+Right = NDArray[np.float64]  # 1 right, 0 wrong, NaN no finite answer; one row per image whose class is known
+NEAR_CHANCE = 2.0  # a class is near chance below so many times the chance level …
+BIN = 0.025  # … or below this accuracy, the bound of the published analysis of 1000 classes
+
+
+def right_on_copies(model: Measured, answerer: Answerer, data: Dataset, changes: Sequence[Change]) -> Right:
+    """N×V: one row per image whose class the model knows, one column per change."""
+    labels = answerer.labels(data)
+    known = model.answers(data, answerer, changes)
+    columns = []
+    for change in changes:
+        index, said = known[change]
+        hit = np.where(said == NO_ANSWER, np.nan, (said == labels[index]).astype(np.float64))
+        columns.append(hit[labels[index] >= 0])
+    return np.stack(columns, 1)
+
+
+def accuracy(model: Measured, answerer: Answerer, data: Dataset, name: str = "accuracy") -> Score:
+    """Accuracy on the images whose class the model knows; all its classes stay in the choice of answers."""
+    found = model.features(data)
+    labels = answerer.labels(data)[found.index]
+    said = answerer.say(found.features)
+    rows = (labels >= 0) & (said != NO_ANSWER)
+    return proportion(name, int((said == labels)[rows].sum()), int(rows.sum()), answerer.probe.protocol)
+
+
+def class_accuracies(model: Measured, answerer: Answerer, data: Dataset) -> dict[str, tuple[int, int]]:
+    """class → (right answers, images), of the classes that the set has and the model knows."""
+    found = model.features(data)
+    labels = answerer.labels(data)[found.index]
+    right = answerer.say(found.features) == labels
+    return {
+        answerer.classes[k]: (int(right[labels == k].sum()), int((labels == k).sum()))
+        for k in np.unique(labels[labels >= 0])
+    }
+
+
+def near_chance_bound(classes: int) -> float:
+    """The accuracy below which a class is near chance, among so many classes."""
+    return max(BIN, NEAR_CHANCE / max(1, classes))
+
+
+def near_chance(accuracies: Mapping[str, tuple[int, int]], classes: int) -> float:
+    """Share of the classes that are near chance."""
+    bound = near_chance_bound(classes)
+    return (
+        float(np.mean([hits / n < bound for hits, n in accuracies.values()])) if accuracies else float("nan")
+    )
+
+
+@dataclass
+class Asked:
+    """Decisions on the images that could be asked about; `rows` are their places in the set."""
+
+    decisions: list[Decision]
+    rows: list[int]
+    unnamed: int = 0  # names from which shape and texture cannot be read
+    uncovered: int = 0  # a cue of a class that the model does not know
+    silent: int = 0  # no finite answer
+
+    @property
+    def skipped(self) -> str:
+        parts = [
+            (self.unnamed, "whose name does not tell the cues"),
+            (self.uncovered, "with a class the model does not know"),
+            (self.silent, "without a finite answer"),
+        ]
+        said = ", ".join(f"{n} images {why}" for n, why in parts if n)
+        return f"; left out: {said}" if said else ""
+
+
+def conflict_scores(
+    model: Measured, answerer: Answerer, data: Dataset, name: str = "conflicts", note: str = ""
+) -> tuple[list[Score], dict[str, Any], Asked]:
+    """shape_bias, shape_accuracy, texture_accuracy and cue_accuracy, the table by class, and the decisions.
+
+    Images whose two cues are equal are dropped and counted in the table.
+    """
+    found = model.features(data, name)
+    asked = decide(data, found.index, answerer.say(found.features), answerer.classes)
+    if not asked.decisions:
+        raise Unasked(f"{name}: no image can be asked about{asked.skipped}")
+    protocol = f"{answerer.probe.protocol}; {name}, {len(answerer.classes)} classes{note}{asked.skipped}"
+    scores, table = shape_bias_scores(asked.decisions, protocol)
+    table["skipped"] = asked.unnamed + asked.uncovered + asked.silent
+    return [*scores, cue_accuracy(asked.decisions, protocol)], table, asked
+
+
+def decide(data: Dataset, index: Ids, said: Ids, classes: Sequence[str]) -> Asked:
+    """Names of the cues from the set's columns or from file names; answers of images whose two cues are known."""
+    asked = Asked([], [])
+    known = set(classes)
+    for i, answer in zip(index.tolist(), said.tolist()):
+        cues = cues_of(data, i, known)
+        if cues is None:
+            asked.unnamed += 1
+        elif not set(cues) <= known:
+            asked.uncovered += 1
+        elif answer == NO_ANSWER:
+            asked.silent += 1
+        else:
+            asked.decisions.append(Decision(data.name(i), *cues, classes[answer]))
+            asked.rows.append(i)
+    return asked
+
+
+def cues_of(data: Dataset, i: int, known: set[str]) -> tuple[str, str] | None:
+    """Shape and texture of an image."""
+    if {"shape", "texture"} <= set(data.columns) and data.classes:
+        shape, texture = (int(data.columns[c][i]) for c in ("shape", "texture"))
+        if 0 <= shape < len(data.classes) and 0 <= texture < len(data.classes):
+            return data.classes[shape], data.classes[texture]
+    return cues_in(data.name(i), known | set(data.classes)) or cues_in(data.name(i))
+
+
+def cue_accuracy(decisions: Sequence[Decision], protocol: str) -> Score:
+    """Share of conflict images for which shape or texture was named."""
+    asked = [d for d in decisions if d.shape != d.texture]
+    named = sum(d.response in (d.shape, d.texture) for d in asked)
+    return proportion("cue_accuracy", named, len(asked), protocol)

@@ -1,0 +1,155 @@
+"""A model under audit: the measured model with the image sets that it is asked about."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from cuewise.audits.answerer import Answerer, Ids, Unasked
+from cuewise.audits.change import Change
+from cuewise.audits.engine import Engine, Viewer
+from cuewise.audits.head import ClassMap, Head, map_for, outputs
+from cuewise.audits.keys import data_key
+from cuewise.audits.measured import Measured
+from cuewise.data import Dataset
+from cuewise.encoders import Encoder
+from cuewise.encoders.embed import Embedded
+from cuewise.probes import Probe
+
+Named = tuple[str, Dataset]
+NO_BASE = "no plain labelled test set to make changed copies of: give --test"
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What the user may choose about the questions."""
+
+    limit: int = 200  # images of which changed copies are made; 0: all
+    class_map: ClassMap | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)  # of single audits, as they declare them
+
+
+@dataclass(frozen=True)
+class Cut:
+    """Which images of a whole test set are the base set."""
+
+    whole: Dataset
+    rows: Ids
+
+    @property
+    def rest(self) -> Ids:
+        return np.setdiff1d(np.arange(len(self.whole)), self.rows)
+
+
+@dataclass
+class Subject:
+    """A measured model with the sets of an audit.
+
+    train  what the probe is fitted on. For a model that answers with its own classifier: the first labelled test set,
+           numbered by the classes of that classifier. `classes` of `train` are those of the answers in either case.
+    base   the plain test set of which changed copies are made, `cut` down to the limit
+    given  test sets that keep one cue, by audit: {"sketch": [("edges", …)], …}
+    """
+
+    model: Measured
+    train: Dataset
+    test: list[Named]
+    conflict: Named | None
+    folder: Path  # of the audit; pictures go below it
+    embedded: bool = False  # the data are the embedded shapes
+    base: Named | None = None
+    cut: Cut | None = None
+    given: dict[str, list[Named]] = field(default_factory=dict)
+    answers_by: str = "probe"  # probe, head, or nothing where there are no labels to fit a probe on
+    settings: Settings = field(default_factory=Settings)
+
+    @property
+    def name(self) -> str:
+        return self.model.name
+
+    @property
+    def encoder(self) -> Encoder:
+        return self.model.encoder
+
+    @property
+    def run(self) -> Path | None:
+        return self.model.run
+
+    @property
+    def seed(self) -> int:
+        return self.model.seed
+
+    @property
+    def engine(self) -> Engine:
+        return self.model.engine
+
+    @property
+    def train_features(self) -> Embedded:
+        return self.model.features(self.train, "features of the training set")
+
+    @property
+    def probe(self) -> Probe:
+        """What answers: the model's own classifier, or the linear probe that stands in for one."""
+        if self.answers_by == "head":
+            return self._head(self.train.classes)[0]
+        if self.answers_by == "nothing":
+            raise Unasked("no labelled images to fit a probe on: give --train with one folder per class")
+        return self.model.probe(self.train)
+
+    def answerer(self, data: Dataset) -> Answerer:
+        """What answers on this set; a classifier's outputs are gathered into the classes of the set."""
+        if self.answers_by != "head":
+            return Answerer(self.probe, self.train.classes, self.key)
+        probe, classes = self._head(data.classes)
+        return Answerer(probe, classes, self.key)
+
+    def classes_for(self, data: Dataset) -> tuple[str, ...]:
+        """The classes that answers on this set can name."""
+        return self._head(data.classes)[1] if self.answers_by == "head" else self.train.classes
+
+    def _head(self, classes: Sequence[str]) -> tuple[Head, tuple[str, ...]]:
+        assert self.encoder.head is not None
+        found = map_for(classes, outputs(self.encoder), self.settings.class_map)
+        if found is None:
+            few = ", ".join(list(classes)[:4])
+            raise Unasked(
+                f"which outputs of the classifier stand for {few} … is not known: give --class-map or --train"
+            )
+        head = Head(self.encoder.head, *found)
+        return head, tuple(head.classes)
+
+    def features(self, data: Dataset, what: str) -> Embedded:
+        """Features of every readable image."""
+        return self.model.features(data, what)
+
+    def said(self, change: Change) -> tuple[Ids, Ids]:
+        """Index of each readable image of `base`, and the answer to its changed copy."""
+        if self.base is None:
+            raise Unasked(NO_BASE)
+        name, data = self.base
+        return self.model.answers(data, self.answerer(data), [change], name)[change]
+
+    def viewer(self, answerer: Answerer | None) -> Viewer:
+        return self.model.viewer(answerer)
+
+    @property
+    def key(self) -> str:
+        """Of everything that answers depend on, the test images aside."""
+        return f"{self.model.weights} {self.answers_by} {data_key(self.train)} {self.seed} {self.settings}"
+
+    def option(self, name: str) -> Any:
+        """The value of an audit's own option, None where it was not given."""
+        return self.settings.options.get(name)
+
+    def picture(self, image: NDArray[np.uint8], name: str) -> str:
+        """Save a picture below the audit's folder; returns its relative path."""
+        where = self.folder / "pictures" / f"{name}.png"
+        where.parent.mkdir(parents=True, exist_ok=True)
+        Image.fromarray(image).save(where)
+        return where.relative_to(self.folder).as_posix()
