@@ -431,7 +431,7 @@ def reproduce(
     val: list[str] | None = None,
     ood: list[str] | None = None,
     budget: float | None = None,
-    seeds: int = 3,
+    seeds: int = 5,
     epochs: int | None = None,
     jobs: str = "auto",
     arms: list[str] | None = None,
@@ -447,7 +447,7 @@ def reproduce(
     val: labelled photographs to test on [a fifth of --data, held out]
     ood: domains of labelled photographs: a probe is fitted on the first and tested on the others
     budget: minutes for all of it together; fewer epochs where needed [as many as the lab is made for]
-    seeds: runs of every arm, each with its own seed; the same seeds in all arms
+    seeds: runs of every arm, each with its own seed; the same seeds in all arms; fewer than 5 are a first look
     epochs: of every run [the lab's own; three times as many in looc-rotation]
     jobs: runs side by side: auto (one a core) or a number
     arms: names of arms to run, with * for any text; claims that need others are then not measured [all]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -25,6 +26,7 @@ from cuewise.studies.labs import SHAPES
 from cuewise.studies.plan import Plan, spoken
 from cuewise.studies.results import table_of
 from cuewise.studies.run import in_precision, run_studies, with_method
+from cuewise.studies.statistics import t_interval
 from cuewise.studies.study import Arm
 from cuewise.studies.timing import fitting_epochs
 from tests.conftest import photograph
@@ -37,7 +39,7 @@ ROOT = Path(__file__).parents[2]
 def done(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The tiny study, run once in two processes."""
     out = tmp_path_factory.mktemp("study") / "out"
-    result = run_studies([STUDY], out, lab=LAB, jobs="2")
+    result = run_studies([STUDY], out, lab=LAB, seeds=3, jobs="2")
     assert set(result) == {"tiny claim 1 (B)", "tiny claim 2 (C)", "results", "report", "took"}
     return out
 
@@ -55,7 +57,12 @@ def test_results(done: Path) -> None:
     paired = [b - a for a, b in zip(values["plain"], values["patch"])]
     assert patch["differences"]["clean"][0] == pytest.approx(sum(paired) / 3)
     assert study["claims"][1]["verdict"] == "not measured"
-    assert study["claims"][0]["verdict"] in ("held", "not held")
+    claim = study["claims"][0]
+    mean, low, high = t_interval(paired)
+    assert [claim["differences"][0][k] for k in ("mean", "low", "high")] == pytest.approx([mean, low, high])
+    expected = "held" if low > 0 else "opposite" if high < 0 else "leaning" if mean > 0 else "not held"
+    assert claim["verdict"] == expected
+    assert claim["seeds"] == 3
     assert study["figures"]["clean"]["series"][0]["x"] == [0, 1]
 
 
@@ -63,6 +70,11 @@ def test_tables_and_page(done: Path) -> None:
     text = (done / "results.md").read_text()
     assert "| 1. patches help \\| a little | B | **" in text
     assert "| clean | 0." in text
+    glance = text.partition("## At a glance")[2].partition("\n## ")[0]
+    assert re.search(
+        r"\| 1\. patches help \\\| a little \| \*\*.+\*\* \| 3 \| clean: patch − plain [+-]0", glance
+    )
+    assert "**Warning:** 3 seeds, and 5 or more are needed" in text
     assert "Paired differences to plain:" in text
     page = (done / "report.html").read_text()
     assert "0 of 1 claims held" in page or "1 of 1 claims held" in page
@@ -86,7 +98,7 @@ def test_arms_share_seed_and_order(done: Path) -> None:
 def test_a_second_call_trains_nothing(done: Path) -> None:
     before = {p: p.stat().st_mtime_ns for p in (done / "arms").rglob("*") if p.name != "lock"}
     results = json.loads((done / "results.json").read_text())
-    run_studies([STUDY], done, lab=LAB)
+    run_studies([STUDY], done, lab=LAB, seeds=3)
     again = json.loads((done / "results.json").read_text())
     assert again["trained_now"] == 0
     assert again["studies"] == results["studies"]
@@ -98,13 +110,13 @@ def test_another_study_finds_the_arms(done: Path) -> None:
     other = replace(STUDY, name="other", arms=lambda lab: [Arm("same", lab.negative(1.0), x=0)], measures=("clean",),
                     figures=(), claims=())  # fmt: skip
     count = len(list((done / "arms").iterdir()))
-    run_studies([other], done, lab=LAB)
+    run_studies([other], done, lab=LAB, seeds=3)
     assert len(list((done / "arms").iterdir())) == count
-    run_studies([STUDY], done, lab=LAB)
+    run_studies([STUDY], done, lab=LAB, seeds=3)
 
 
 def test_some_arms_only(done: Path) -> None:
-    run_studies([STUDY], done, lab=LAB, arms=["pa*"])
+    run_studies([STUDY], done, lab=LAB, seeds=3, arms=["pa*"])
     found = json.loads((done / "results.json").read_text())
     study = found["studies"]["tiny"]
     assert [a["name"] for a in study["arms"]] == ["patch"]
@@ -112,7 +124,7 @@ def test_some_arms_only(done: Path) -> None:
     assert {c["verdict"] for c in study["claims"]} == {"not measured"}
     with pytest.raises(UserError, match=r"--arms nothing: no arm has such a name; there are: plain, patch"):
         run_studies([STUDY], done, lab=LAB, arms=["nothing"])
-    run_studies([STUDY], done, lab=LAB)
+    run_studies([STUDY], done, lab=LAB, seeds=3)
 
 
 def test_precision_is_part_of_an_arm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -151,7 +163,7 @@ def test_a_changed_protocol_measures_again_without_training(done: Path) -> None:
     lab = replace(LAB, sets={**LAB.sets, "clean": ["shapes:aligned?rho=1&n=48&part=test&size=32"]})
     files = len(list((done / "arms").rglob("measured/clean-*.json")))
     checkpoints = [p.stat().st_mtime_ns for p in (done / "arms").rglob("last.ckpt")]
-    run_studies([STUDY], done, lab=lab)
+    run_studies([STUDY], done, lab=lab, seeds=3)
     assert len(list((done / "arms").rglob("measured/clean-*.json"))) == 2 * files
     assert [p.stat().st_mtime_ns for p in (done / "arms").rglob("last.ckpt")] == checkpoints
 
@@ -194,10 +206,7 @@ def test_an_arm_of_other_settings_is_trained_again(tmp_path: Path) -> None:
 KILLED = """
 import sys
 from pathlib import Path
-from cuewise.studies.plan import Plan, spoken
-from cuewise.studies.results import table_of
 from cuewise.studies.run import run_studies
-from tests.conftest import photograph
 from tests.studies.tiny import LONG, STUDY
 run_studies([STUDY], Path(sys.argv[1]), lab=LONG, seeds=1, jobs="2")
 """
@@ -206,11 +215,12 @@ run_studies([STUDY], Path(sys.argv[1]), lab=LONG, seeds=1, jobs="2")
 def test_resume_after_a_kill(tmp_path: Path) -> None:
     """kill -9 on the study: its workers leave by themselves after a checkpoint, and the next call ends as if nothing was."""
     out = tmp_path / "out"
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)}
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join(sys.path)}
     study = subprocess.Popen(
         [sys.executable, "-c", KILLED, str(out)], env=environment, stderr=subprocess.DEVNULL
     )
-    wait_for(lambda: any(steps(run) >= 3 for run in (out / "arms").glob("*")))
+    wait_for(lambda: study.poll() is not None or any(steps(run) >= 3 for run in (out / "arms").glob("*")))
+    assert study.poll() is None, "the study ended before it was killed"
     workers = psutil.Process(study.pid).children()
     assert len(workers) == 2
     study.send_signal(signal.SIGKILL)
@@ -237,7 +247,7 @@ def steps(run: Path) -> int:
     return int(json.loads(rows[-1])["step"]) if rows else 0
 
 
-def wait_for(condition, seconds: float = 400.0) -> None:
+def wait_for(condition, seconds: float = 240.0) -> None:
     until = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < until, "waited too long"

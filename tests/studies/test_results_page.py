@@ -1,68 +1,132 @@
-"""docs/results.md: its summary says what its tables say, and its claims and commands are those of the program."""
+"""docs/results.md: every verdict follows by the program's own rule from the numbers on the page, which agree with its tables."""
 
 from __future__ import annotations
 
 import re
 import shlex
+from dataclasses import replace
+from itertools import product
 from pathlib import Path
 
 import pytest
 
+from cuewise.studies.claims import HELD, LEANING, NOT_HELD, OPPOSITE, Claim, Difference, Finding, word_of
+from cuewise.studies.labs import PHOTOGRAPHS, SHAPES, Lab
 from cuewise.studies.study import studies
 
 PAGE = (Path(__file__).parents[2] / "docs" / "results.md").read_text()
-ROW = re.compile(r"^\| (\w+)\. (.+?) \| ([ABC]) \| \*\*(held|not held|not measured)\*\* \|", re.MULTILINE)
-CHAPTERS = ("Embedded shapes", "Photographs")
+AGAIN = "not judged again"
+ROW = re.compile(r"^\| (\w+)\. (.+?) \| ([ABC]) \| \*\*(.+?)\*\* \| (.+) \|$", re.MULTILINE)
+GLANCE = re.compile(r"^\| (\w+)\. (.+?) \| (.+?) \| \*\*(.+?)\*\* \| 3 \| (.+) \|$", re.MULTILINE)
+NUMBER = re.compile(r"[+-]\d+\.\d+")
+LABS = {
+    "shapes": SHAPES,
+    "shapes, in colour": SHAPES,
+    "photographs": PHOTOGRAPHS,
+    "photographs, SimCLR": replace(PHOTOGRAPHS, main="simclr"),
+}
 
 
 def sections() -> list[tuple[str, str, str]]:
-    """(chapter, title, text) of every section that has a table of claims."""
+    """(lab, title, text) of every section that has a table of claims."""
     found = []
-    for chapter in re.split(r"^# ", PAGE, flags=re.MULTILINE)[1:]:
-        name = next((c for c in CHAPTERS if chapter.startswith(c)), None)
-        for text in re.split(r"^## ", chapter, flags=re.MULTILINE)[1:] if name else ():
-            found.append((str(name), text.splitlines()[0], text))
+    for chapter in re.split(r"^# ", PAGE, flags=re.MULTILINE)[2:]:
+        for text in re.split(r"^## ", chapter, flags=re.MULTILINE)[1:]:
+            title = text.splitlines()[0]
+            if chapter.startswith("Embedded"):
+                lab = "shapes, in colour" if title == "ns-alpha-color" else "shapes"
+            else:
+                lab = "photographs, SimCLR" if "--method simclr" in text else "photographs"
+            found.append((lab, title, text))
     return found
 
 
-def column(chapter: str, title: str, text: str) -> str:
-    if chapter == "Embedded shapes":
-        return "shapes, in colour" if title == "ns-alpha-color" else "shapes"
-    return "photographs, SimCLR" if "--method simclr" in text else "photographs"
-
-
-def measured() -> dict[tuple[str, str], str]:
-    """(claim, column) → verdict, of all tables."""
-    out: dict[tuple[str, str], str] = {}
-    for where in sections():
-        for number, _, _, verdict in ROW.findall(where[2]):
-            if verdict != "not measured":
-                assert (number, column(*where)) not in out, (number, where[1])
-                out[number, column(*where)] = verdict
+def rows(text: str) -> list[tuple[Claim, str, str]]:
+    """(claim of the program, verdict, numbers) of a section's measured claims."""
+    known = {c.number: c for c in studies()[text.split()[0]].claims}
+    out = []
+    for number, sentence, strength, verdict, numbers in ROW.findall(text):
+        assert (known[number].sentence, known[number].strength) == (sentence, strength)
+        if verdict != "not measured":
+            out.append((known[number], verdict, numbers))
     return out
 
 
-def summary() -> dict[tuple[str, str], str]:
-    lines = [line for line in PAGE.split("# Embedded shapes")[0].splitlines() if line.startswith("| ")]
-    columns = [c.strip() for c in lines[0].strip("|").split("|")][1:]
-    out = {}
-    for line in lines[2:]:
-        first, *cells = (c.strip() for c in line.strip("|").split("|"))
-        out |= {(first.split(".")[0], c): cell for c, cell in zip(columns, cells, strict=True) if cell != "–"}
-    return out
-
-
-def test_the_summary_is_the_sum_of_the_tables() -> None:
-    assert len(measured()) > 40
-    assert summary() == measured()
+def possible(difference: Difference, said: str) -> tuple[set[str], tuple[float, ...]]:
+    """The verdicts that the numbers of one decisive difference allow, and the numbers."""
+    label, _, claimed = said.rpartition(", claimed ")
+    assert label.startswith(difference.label)
+    assert claimed == difference.claimed
+    numbers = tuple(map(float, NUMBER.findall(label.removeprefix(difference.label))))
+    if len(numbers) == 3:
+        return {Finding(difference, *numbers).verdict}, numbers
+    if not numbers:
+        return {HELD, LEANING, NOT_HELD, OPPOSITE}, numbers
+    beyond = difference.sign * numbers[0] > difference.margin
+    return ({HELD, LEANING} if beyond else {NOT_HELD, OPPOSITE}), numbers
 
 
 @pytest.mark.parametrize("where", sections(), ids=lambda w: f"{w[0]}-{w[1]}")
-def test_claims_are_those_of_the_study(where: tuple[str, str, str]) -> None:
-    known = {(c.number, c.sentence, c.strength) for c in studies()[where[1].split()[0]].claims}
-    found = [row[:3] for row in ROW.findall(where[2])]
-    assert found
-    assert set(found) <= known
+def test_verdicts_follow_from_the_numbers(where: tuple[str, str, str]) -> None:
+    lab: Lab = LABS[where[0]]
+    judged = rows(where[2])
+    assert judged
+    for claim, verdict, text in judged:
+        numbers, seeds, rest = text.partition(" (3 seeds)")
+        assert seeds
+        parts, differences = numbers.split("; "), claim.differences(lab)
+        options = [possible(d, part)[0] for d, part in zip(differences, parts, strict=True)]
+        words = {word_of(o) for o in product(*options)}
+        assert verdict == (AGAIN if len(words) > 1 else words.pop()), (claim.number, text)
+        assert rest == ("; per-seed numbers were not kept" if verdict == AGAIN else "")
+
+
+def cells(text: str, kind: str) -> dict[tuple[str, str], str]:
+    """(arm, quantity) → cell, of the table of means or of paired differences."""
+    head, _, tail = text.partition("Paired differences to ")
+    lines = (head if kind == "means" else tail).splitlines()
+    start = next((i for i, line in enumerate(lines) if line.startswith("| | ")), None)
+    if start is None:
+        return {}
+    arms = [c.strip() for c in lines[start].strip("|").split("|")][1:]
+    out = {}
+    for line in lines[start + 2 :]:
+        quantity, *values = (c.strip() for c in line.strip("|").split("|"))
+        if not line.startswith("|"):
+            break
+        out |= {(a, quantity): v for a, v in zip(arms, values, strict=True)}
+    return out
+
+
+@pytest.mark.parametrize("where", sections(), ids=lambda w: f"{w[0]}-{w[1]}")
+def test_decisive_numbers_are_those_of_the_tables(where: tuple[str, str, str]) -> None:
+    """Means to the last digit that rounding leaves; intervals wherever the table of differences has them."""
+    means, paired = cells(where[2], "means"), cells(where[2], "differences")
+    for claim, _, text in rows(where[2]):
+        for d, part in zip(claim.differences(LABS[where[0]]), text.partition(" (3 seeds)")[0].split("; ")):
+            _, numbers = possible(d, part)
+            if not numbers:
+                continue
+            values = [[float(means[c].split()[0])] for c in d.cells]
+            assert numbers[0] == pytest.approx(d.of(*values)[0], abs=0.0021), (claim.number, part)
+            table = NUMBER.findall(paired.get(d.cells[0], ""))
+            base = where[2].partition("Paired differences to ")[2].partition(":")[0]
+            if len(d.cells) == 2 and d.cells[1] == (base, d.cells[0][1]) and table:
+                assert numbers == tuple(map(float, table)), (claim.number, part)
+
+
+def test_the_glance_is_the_sum_of_the_tables() -> None:
+    expected = {
+        (claim.number, lab): (claim.sentence, verdict, re.sub(r", claimed [^;]*(?=;|$)", "", text.partition(" (3 seeds)")[0]))
+        for lab, _, section in sections()
+        for claim, verdict, text in rows(section)
+    }  # fmt: skip
+    glance = GLANCE.findall(PAGE.split("# Embedded shapes")[0])
+    found = {
+        (number, lab): (sentence, verdict, numbers) for number, sentence, lab, verdict, numbers in glance
+    }
+    assert len(glance) == len(found) > 60
+    assert found == expected
 
 
 def test_commands_name_studies_that_exist() -> None:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from cuewise.studies.claims import Claim, Difference, above
 from cuewise.studies.labs import SHAPES, Lab
-from cuewise.studies.statistics import agree
-from cuewise.studies.study import NOT_MEASURED, Arm, Claim, Figure, Study, Verdict
-from cuewise.studies.table import Table, signed
+from cuewise.studies.study import Arm, Figure, Study
 
 SMALL = "part=test&size=32"
 LAB = replace(
@@ -32,11 +31,12 @@ def arms(lab: Lab) -> list[Arm]:
     return [Arm("plain", x=0), Arm("patch", lab.negative(1.0), x=1)]
 
 
-def judge(t: Table, lab: Lab) -> Verdict:
-    if not t.has(["plain", "patch"], "clean"):
-        return NOT_MEASURED
-    d = t.difference("patch", "plain", "clean")
-    return Verdict(agree(d), signed(d))
+def patches_help(lab: Lab) -> list[Difference]:
+    return [above("patch", "plain", "clean")]
+
+
+def unmeasured(lab: Lab) -> list[Difference]:
+    return [above("patch", "plain", "cue/sketch")]
 
 
 STUDY = Study(
@@ -45,8 +45,8 @@ STUDY = Study(
     arms=arms,
     measures=("clean", "conflict", "cues"),  # the lab has no sets for the last one
     claims=(
-        Claim("1", "patches help | a little", "B", judge),
-        Claim("2", "nobody can tell", "C", lambda t, lab: NOT_MEASURED),
+        Claim("1", "patches help | a little", "B", patches_help),
+        Claim("2", "nobody can tell", "C", unmeasured),
     ),
     figures=(Figure("clean", "Clean", "α", "accuracy", ("clean",), lambda lab: {"": ["plain", "patch"]}),),
 )

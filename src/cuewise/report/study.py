@@ -43,11 +43,14 @@ def said(document: Mapping[str, Any]) -> str:
     claims = [c for s in mapping(document.get("studies")).values() for c in sequence(s.get("claims"))]
     asked = [c for c in claims if c["verdict"] != "not measured"]
     held = sum(c["verdict"] == "held" for c in asked)
+    others = [
+        f"{n} {word}" for word in ("leaning", "opposite") if (n := sum(c["verdict"] == word for c in asked))
+    ]
     seeds = len(sequence(document.get("seeds")))
     epochs = " and ".join(map(str, sorted(set(mapping(document.get("epochs")).values()))))
     trained = f"{seeds} seed{'s' if seeds != 1 else ''} of {epochs} epoch{'s' if epochs != '1' else ''}"
     return (
-        f"{held} of {len(asked)} claims held over {trained}"
+        f"{held} of {len(asked)} claims held over {trained}{''.join(f', {o}' for o in others)}"
         f"{f'; {len(claims) - len(asked)} could not be measured' if len(asked) < len(claims) else ''}."
     )
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from cuewise.config import merge
+from cuewise.studies.claims import Claim, Difference, above
 from cuewise.studies.labs import Lab
-from cuewise.studies.statistics import agree
-from cuewise.studies.study import NOT_MEASURED, Arm, Claim, Figure, Study, Verdict
-from cuewise.studies.table import Table, signed
+from cuewise.studies.study import Arm, Figure, Study
 
 ARMS = ("MoCo", "LooC", "AddOne")
+CLEARLY = 0.02  # a third of the paper's gap (81.1 against 74.9 %)
 
 
 def arms(lab: Lab) -> list[Arm]:
@@ -23,11 +23,8 @@ def arms(lab: Lab) -> list[Arm]:
     ]
 
 
-def add_one_is_worse(t: Table, lab: Lab) -> Verdict:
-    if not t.has(ARMS[1:], "clean"):
-        return NOT_MEASURED
-    d = t.difference("LooC", "AddOne", "clean")
-    return Verdict(agree(d), f"clean: LooC − AddOne {signed(d)}")
+def add_one_is_worse(lab: Lab) -> list[Difference]:
+    return [above("LooC", "AddOne", "clean", margin=CLEARLY, because="clearly")]
 
 
 def groups(lab: Lab) -> dict[str, Sequence[str]]:

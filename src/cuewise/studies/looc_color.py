@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from cuewise.config import merge
+from cuewise.studies.claims import Claim, Difference, above
 from cuewise.studies.labs import Lab
-from cuewise.studies.statistics import agree
-from cuewise.studies.study import NOT_MEASURED, Arm, Claim, Figure, Study, Verdict
-from cuewise.studies.table import Table, signed
+from cuewise.studies.study import Arm, Figure, Study
 
 ARMS = ("MoCo", "LooC")
-EQUAL = 0.02  # a colour-free accuracy that is lower by less than this counts as equal
+EQUAL = 0.02  # a colour-free accuracy that is lower by less than this counts as equal (or better)
 
 
 def arms(lab: Lab) -> list[Arm]:
@@ -21,12 +20,11 @@ def arms(lab: Lab) -> list[Arm]:
     ]
 
 
-def colour_kept(t: Table, lab: Lab) -> Verdict:
-    if not t.has(ARMS, "colour", "clean"):
-        return NOT_MEASURED
-    colour, clean = (t.difference("LooC", "MoCo", q) for q in ("colour", "clean"))
-    held = agree(colour) and (float(clean.mean()) > -EQUAL or not agree(-clean))
-    return Verdict(held, f"LooC − MoCo: colour {signed(colour)}, clean {signed(clean)}")
+def colour_kept(lab: Lab) -> list[Difference]:
+    return [
+        above("LooC", "MoCo", "colour"),
+        above("LooC", "MoCo", "clean", margin=-EQUAL, because="equal or better"),
+    ]
 
 
 def groups(lab: Lab) -> dict[str, Sequence[str]]:

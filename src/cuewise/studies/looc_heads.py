@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from cuewise.config import merge
+from cuewise.studies.claims import Claim, Difference, combined
 from cuewise.studies.labs import Lab
-from cuewise.studies.statistics import agree
-from cuewise.studies.study import NOT_MEASURED, Arm, Claim, Figure, Study, Verdict
-from cuewise.studies.table import Table, signed
+from cuewise.studies.study import Arm, Figure, Study
 
 ARM = "LooC, colour and rotation"
 SUBSETS = ("z0", "z0+color", "z0+rotation", "all")
@@ -25,41 +22,33 @@ def quantity(task: str, subset: str) -> str:
     return f"heads/{task}/{subset}"
 
 
-def matching_head(t: Table, lab: Lab) -> Verdict:
-    """Claim 32: for each task the gain of its own head over that of the other."""
-    tasks = [k for k in TASKS if t.has([ARM], *(quantity(k, s) for s in SUBSETS))]
-    if not tasks:
-        return NOT_MEASURED
-    held, said = [], []
-    for task in tasks:
-        row = {s: t.row(ARM, quantity(task, s)) for s in SUBSETS}
-        (other,) = (s for s in TASKS.values() if s != TASKS[task])
-        own, rest = row[TASKS[task]] - row["z0"], row[other] - row["z0"]
-        held.append(agree(own) and agree(own - rest))
-        said.append(
-            f"{task}: z0 {row['z0'].mean():.3f}, its own head {signed(own)}, the other {signed(rest)}"
+def matching_head(lab: Lab) -> list[Difference]:
+    """Claim 32: z0 alone is below every other subset, and a task's own head adds more than the other head."""
+    out = []
+    for task, own in TASKS.items():
+        (other,) = (s for s in TASKS.values() if s != own)
+        for better, worse in ((own, "z0"), (other, "z0"), ("all", "z0"), (own, other)):
+            weights = {(ARM, quantity(task, better)): 1.0, (ARM, quantity(task, worse)): -1.0}
+            out.append(combined(f"{task}: {better} − {worse}", weights))
+    return out
+
+
+def all_best(lab: Lab) -> list[Difference]:
+    """Claim 32: the mean over all tasks, object classes included, against every other subset."""
+    tasks = ("class", *TASKS)
+    return [
+        combined(
+            f"mean over {', '.join(tasks)}: all − {subset}",
+            {(ARM, quantity(k, s)): w / len(tasks) for k in tasks for s, w in (("all", 1), (subset, -1))},
         )
-    return Verdict(all(held), "; ".join(said))
+        for subset in SUBSETS[:-1]
+    ]
 
 
-def all_best(t: Table, lab: Lab) -> Verdict:
-    """Claim 32: the mean over all tasks, object classes included."""
-    tasks = [k for k in ("class", *TASKS) if t.has([ARM], *(quantity(k, s) for s in SUBSETS))]
-    if not tasks:
-        return NOT_MEASURED
-    means = {s: np.mean([t.row(ARM, quantity(k, s)) for k in tasks], axis=0) for s in SUBSETS}
-    best = max(SUBSETS[:-1], key=lambda s: float(means[s].mean()))
-    said = ", ".join(f"{s} {m.mean():.3f}" for s, m in means.items())
-    return Verdict(agree(means["all"] - means[best]), f"mean over {', '.join(tasks)}: {said}")
-
-
-def spread_of_cues(t: Table, lab: Lab) -> Verdict:
+def spread_of_cues(lab: Lab) -> list[Difference]:
     """Claim 34."""
-    if not t.has([ARM], "entropy/several", "entropy/texture"):
-        return NOT_MEASURED
-    several, texture = t.row(ARM, "entropy/several"), t.row(ARM, "entropy/texture")
-    said = f"bits: {several.mean():.3f} where several cues are needed, {texture.mean():.3f} for texture"
-    return Verdict(agree(several - texture), f"{said}; difference {signed(several - texture)}")
+    weights = {(ARM, "entropy/several"): 1.0, (ARM, "entropy/texture"): -1.0}
+    return [combined("bits: several cues − texture", weights)]
 
 
 def groups(lab: Lab) -> dict[str, Sequence[str]]:

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from cuewise.config import merge
+from cuewise.studies.claims import Claim, Difference, above, below, combined
 from cuewise.studies.labs import Lab
-from cuewise.studies.statistics import agree
-from cuewise.studies.study import NOT_MEASURED, Arm, Claim, Figure, Study, Verdict
-from cuewise.studies.table import Table, signed
+from cuewise.studies.study import Arm, Figure, Study
 
 ARMS = ("MoCo", "MoCo + rotation", "MoCo + rotation, same", "LooC")
 
@@ -21,32 +20,32 @@ def arms(lab: Lab) -> list[Arm]:
     return [Arm(name, s, method=m) for name, (m, s) in zip(ARMS, own)]
 
 
-def thrown_away(t: Table, lab: Lab) -> Verdict:
-    if not t.has(ARMS[:2], "rotation"):
-        return NOT_MEASURED
-    d = t.difference("MoCo + rotation", "MoCo", "rotation")
-    return Verdict(agree(-d), f"rotation: MoCo + rotation − MoCo {signed(d)}")
+def cell(weights: dict[str, float]) -> dict[tuple[str, str], float]:
+    return {(arm, "rotation"): w for arm, w in weights.items()}
 
 
-def kept(t: Table, lab: Lab) -> Verdict:
-    """At least far above MoCo + rotation: LooC makes good more than half of what that loses, if it loses anything."""
-    if not t.has([ARMS[0], ARMS[1], "LooC"], "rotation"):
-        return NOT_MEASURED
-    d, loss = (t.difference("LooC", n, "rotation") for n in ("MoCo + rotation", "MoCo"))
-    lost = t.difference("MoCo", "MoCo + rotation", "rotation")
-    held = agree(lost) and agree(d) and bool(d.mean() > lost.mean() / 2)
-    return Verdict(held, f"rotation: LooC − (MoCo + rotation) {signed(d)}, LooC − MoCo {signed(loss)}")
+def thrown_away(lab: Lab) -> list[Difference]:
+    return [below("MoCo + rotation", "MoCo", "rotation")]
 
 
-def same_is_no_cure(t: Table, lab: Lab) -> Verdict:
+def kept(lab: Lab) -> list[Difference]:
+    """Far above: LooC is nearer to MoCo than to MoCo + rotation, which has lost something."""
+    return [
+        *thrown_away(lab),
+        above("LooC", "MoCo + rotation", "rotation"),
+        combined("rotation: LooC − middle of MoCo and MoCo + rotation",
+                 cell({"LooC": 1, "MoCo": -0.5, "MoCo + rotation": -0.5}),
+                 because="far: more than half of the loss is made good"),
+    ]  # fmt: skip
+
+
+def same_is_no_cure(lab: Lab) -> list[Difference]:
     """Nearer to MoCo + rotation than to MoCo, where these differ."""
-    if not t.has(ARMS[:3], "rotation"):
-        return NOT_MEASURED
-    base, turned, same = (t.mean(n, "rotation") for n in ARMS[:3])
-    d = t.difference(ARMS[2], ARMS[1], "rotation")
-    lost = agree(t.difference(ARMS[0], ARMS[1], "rotation"))
-    held = lost and abs(same - turned) < abs(same - base)
-    return Verdict(held, f"rotation: same − independent {signed(d)}, MoCo {base:.3f}")
+    return [
+        *thrown_away(lab),
+        combined("rotation: middle of MoCo and MoCo + rotation − MoCo + rotation, same",
+                 cell({"MoCo": 0.5, "MoCo + rotation": 0.5, "MoCo + rotation, same": -1})),
+    ]  # fmt: skip
 
 
 def groups(lab: Lab) -> dict[str, Sequence[str]]:

@@ -5,10 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
+from cuewise.studies.claims import Claim, Difference, above, below, combined, steps
 from cuewise.studies.labs import Lab
-from cuewise.studies.statistics import agree
-from cuewise.studies.study import NOT_MEASURED, Arm, Claim, Figure, Study, Verdict
-from cuewise.studies.table import Table, signed
+from cuewise.studies.study import Arm, Figure, Study
+from cuewise.studies.table import Row
+
+CLEARLY = 0.1  # in cosine similarity
+MOST, FAR_ABOVE = 0.5, 0.5  # share of the classes; accuracy on a class
 
 
 def name_of(alpha: float, mode: str = "in") -> str:
@@ -44,145 +49,101 @@ def forms(lab: Lab) -> dict[str, tuple[float, ...]]:
     }
 
 
-def hard_before_training(t: Table, lab: Lab) -> Verdict:
+def hard_before_training(lab: Lab) -> list[Difference]:
     """Claim 10, read off the arm without negatives."""
-    base, quantities = name_of(0), ["similarity/patch", "similarity/texture"]
-    if not t.has([base], "similarity/random", "similarity/positive", *quantities):
-        return NOT_MEASURED
-    random, positive = t.row(base, "similarity/random"), t.row(base, "similarity/positive")
-    held, said = True, [f"random {random.mean():.3f}, positive {positive.mean():.3f}"]
-    for q in quantities:
-        x = t.row(base, q)
-        held = held and agree(x - random) and agree(positive - x)
-        said.append(f"{q.partition('/')[2]} {x.mean():.3f} (above random by {signed(x - random)})")
-    return Verdict(bool(held), "; ".join(said))
+    arm, out = name_of(0), []
+    for kind in ("similarity/patch", "similarity/texture"):
+        above_random = {(arm, kind): 1.0, (arm, "similarity/random"): -1.0}
+        below_positive = {(arm, "similarity/positive"): 1.0, (arm, kind): -1.0}
+        out += [
+            combined(f"{kind} − random", above_random, margin=CLEARLY, because="clearly"),
+            combined(f"positive − {kind}", below_positive),
+        ]
+    return out
 
 
-def falls(quantity: str) -> Callable[[Table, Lab], Verdict]:
-    def judge(t: Table, lab: Lab) -> Verdict:
-        if not t.has(sweep(lab), quantity):
-            return NOT_MEASURED
-        trend = t.trend(sweep(lab), quantity)
-        return Verdict(trend.falls and not trend.rises, str(trend))
-
-    return judge
+def falls_monotonically(lab: Lab) -> list[Difference]:
+    """Claim 11: every step of α."""
+    return steps(sweep(lab), "similarity/patch", -1)
 
 
-def looser(t: Table, lab: Lab) -> Verdict:
-    """Claim 13: positives drift apart, and not all alike."""
-    if not t.has(sweep(lab), "similarity/positive", "similarity/positive_std"):
-        return NOT_MEASURED
-    mean, spread = (t.trend(sweep(lab), f"similarity/{q}") for q in ("positive", "positive_std"))
-    return Verdict(mean.falls and spread.rises, f"{mean}; {spread}")
+def over_the_sweep(*signs: tuple[str, int]) -> Callable[[Lab], list[Difference]]:
+    """The largest α against none; (quantity, which way it goes)…"""
+    return lambda lab: [above(sweep(lab)[-1], name_of(0), q, sign) for q, sign in signs]
 
 
-def towards_shape(t: Table, lab: Lab) -> Verdict:
-    """Claim 14."""
-    if not t.has(sweep(lab), "shape_bias", "texture_accuracy"):
-        return NOT_MEASURED
-    bias, texture = t.trend(sweep(lab), "shape_bias"), t.trend(sweep(lab), "texture_accuracy")
-    return Verdict(bias.rises and texture.falls, f"{bias}; {texture}")
+def towards_shape(lab: Lab) -> list[Difference]:
+    """Claim 14: shape bias from end to end, texture decisions at every step."""
+    return [above(sweep(lab)[-1], name_of(0), "shape_bias"), *steps(sweep(lab), "texture_accuracy", -1)]
 
 
-def better_at_shape(t: Table, lab: Lab) -> Verdict:
-    """Claim 14, the weaker half."""
-    if not t.has(sweep(lab), "shape_accuracy"):
-        return NOT_MEASURED
-    trend = t.trend(sweep(lab), "shape_accuracy")
-    return Verdict(trend.rises and not trend.falls, str(trend))
-
-
-def trade_off(t: Table, lab: Lab) -> Verdict:
+def trade_off(lab: Lab) -> list[Difference]:
     """Claim 15: where each curve peaks, and both at the largest α against the baseline."""
-    names = sweep(lab)
-    if not t.has(names, "clean", "texture_free"):
-        return NOT_MEASURED
-    peaks = {q: t.peak(names, q) for q in ("clean", "texture_free")}
-    later = names.index(peaks["texture_free"]) > names.index(peaks["clean"])
-    clean, free = (t.difference(names[-1], names[0], q) for q in ("clean", "texture_free"))
-    crossing = agree(-clean) and agree(free)
-    said = (
-        f"clean peaks at {peaks['clean']}, texture-free at {peaks['texture_free']}; at {names[-1]} clean {signed(clean)}, "
-        f"texture-free {signed(free)}"
-    )
-    return Verdict(later and crossing, said)
+    names, alphas = sweep(lab), np.array(lab.alphas, np.float64)
+    cells = tuple((n, q) for q in ("texture_free", "clean") for n in names)
+
+    def later(*rows: Row) -> Row:
+        free, clean = np.split(np.stack(rows), 2)  # α×seeds each
+        return np.asarray(alphas[free.argmax(0)] - alphas[clean.argmax(0)])
+
+    return [
+        Difference("α at the peak: texture_free − clean", cells, later),
+        below(names[-1], names[0], "clean"),
+        above(names[-1], names[0], "texture_free"),
+    ]
 
 
-def fine_suffers(t: Table, lab: Lab) -> Verdict:
+def fine_suffers(lab: Lab) -> list[Difference]:
     """Claim 16: the largest α against none."""
-    names = sweep(lab)
-    if not t.has(names, "fine", "coarse"):
-        return NOT_MEASURED
-    fine, coarse = (t.difference(names[-1], names[0], q) for q in ("fine", "coarse"))
-    said = f"fine {signed(fine)}, coarse {signed(coarse)}, coarse − fine {signed(coarse - fine)}"
-    return Verdict(agree(-fine) and agree(coarse - fine), said)
+    first, last = name_of(0), sweep(lab)[-1]
+    weights = {
+        (a, q): v * w for a, v in ((last, 1.0), (first, -1.0)) for q, w in (("coarse", 1), ("fine", -1))
+    }
+    return [
+        below(last, first, "fine"),
+        combined(f"coarse − fine, {last} − {first}", weights),
+    ]
 
 
-def inside_lowers_more(t: Table, lab: Lab) -> Verdict:
+def inside_lowers_more(lab: Lab) -> list[Difference]:
     """Claim 20, at every α that was trained both ways."""
-    both = [(name_of(a), name_of(a, "out")) for a in lab.out_alphas]
-    if not both or not t.has([n for pair in both for n in pair], "similarity/patch"):
-        return NOT_MEASURED
-    found = [t.difference(outside, inside, "similarity/patch") for inside, outside in both]
-    said = [f"{outside} − in: {signed(d)}" for (_, outside), d in zip(both, found)]
-    return Verdict(all(agree(d) for d in found), f"similarity/patch {'; '.join(said)}")
+    return [above(name_of(a, "out"), name_of(a), "similarity/patch") for a in lab.out_alphas]
 
 
-def centred_helps(t: Table, lab: Lab) -> Verdict:
+def centred_helps(lab: Lab) -> list[Difference]:
     """Centred negatives against none, and against the published form at the same α."""
-    names = [name_of(a, form) for a in lab.centred_alphas for form in ("in", "centred")]
-    if not names or not t.has([name_of(0), *names], "shape_bias"):
-        return NOT_MEASURED
-    held, said = True, []
-    for alpha in lab.centred_alphas:
-        centred = name_of(alpha, "centred")
-        gain, more = (t.difference(centred, n, "shape_bias") for n in (name_of(0), name_of(alpha)))
-        held = held and agree(gain) and agree(more)
-        said.append(f"α = {alpha:g}: over no negative {signed(gain)}, over the published form {signed(more)}")
-    return Verdict(held, f"shape_bias {'; '.join(said)}")
+    bases = [(a, base) for a in lab.centred_alphas for base in (name_of(0), name_of(a))]
+    return [above(name_of(a, "centred"), base, "shape_bias") for a, base in bases]
 
 
-def sharing_helps(t: Table, lab: Lab) -> Verdict:
+def sharing_helps(lab: Lab) -> list[Difference]:
     """How far patch negatives stay above random pairs in evaluation mode: shared batch statistics against separate."""
-    both = [(name_of(a), name_of(a, "separate")) for a in lab.separate_alphas]
-    quantities = ("similarity/patch", "similarity/random")
-    if not both or not t.has([n for pair in both for n in pair], *quantities):
-        return NOT_MEASURED
-    held, said = True, []
-    for shared, separate in both:
-        gap = {n: t.row(n, quantities[0]) - t.row(n, quantities[1]) for n in (shared, separate)}
-        held = held and agree(gap[separate] - gap[shared])
-        said.append(f"{shared}: {gap[shared].mean():.3f}, separate {gap[separate].mean():.3f}, difference "
-                    f"{signed(gap[separate] - gap[shared])}")  # fmt: skip
-    return Verdict(held, f"patch − random similarity, {'; '.join(said)}")
+    out = []
+    for a in lab.separate_alphas:
+        arms = ((name_of(a, "separate"), 1.0), (name_of(a), -1.0))
+        weights = {
+            (arm, f"similarity/{q}"): v * w for arm, v in arms for q, w in (("patch", 1), ("random", -1))
+        }
+        out.append(combined(f"patch − random similarity, {arms[0][0]} − {arms[1][0]}", weights))
+    return out
 
 
-def with_gradient(*signs: tuple[str, int]) -> Callable[[Table, Lab], Verdict]:
+def with_gradient(*signs: tuple[str, int]) -> Callable[[Lab], list[Difference]]:
     """MoCo's negatives with gradient against the published form at the same α; (quantity, which way it goes)…"""
-
-    def judge(t: Table, lab: Lab) -> Verdict:
-        both = [(name_of(a), name_of(a, "gradient")) for a in lab.gradient_alphas]
-        if not both or not t.has([n for pair in both for n in pair], *(q for q, _ in signs)):
-            return NOT_MEASURED
-        held, said = True, []
-        for fixed, learned in both:
-            found = {q: t.difference(learned, fixed, q) for q, _ in signs}
-            held = held and all(agree(sign * found[q]) for q, sign in signs)
-            said.append(f"{learned} − {fixed}: " + ", ".join(f"{q} {signed(d)}" for q, d in found.items()))
-        return Verdict(held, "; ".join(said))
-
-    return judge
+    return lambda lab: [
+        above(name_of(a, "gradient"), name_of(a), q, sign) for a in lab.gradient_alphas for q, sign in signs
+    ]
 
 
-def long_tail(t: Table, lab: Lab) -> Verdict:
+def long_tail(lab: Lab) -> list[Difference]:
     """Claim 22, on the arm without negatives."""
-    names = [name_of(0)]
-    quantities = ("texture_classes/median", "texture_classes/highest", "texture_classes/near_chance")
-    if not t.has(names, *quantities):
-        return NOT_MEASURED
-    median, highest, near = (t.mean(names[0], q) for q in quantities)
-    said = f"{near:.0%} of the classes below twice chance, median class {median:.3f}, highest {highest:.3f}"
-    return Verdict(near >= 0.5 and highest >= 0.5, said)
+    arm = name_of(0)
+    return [
+        combined("share of classes below twice chance", {(arm, "texture_classes/near_chance"): 1},
+                 margin=MOST, because="most"),
+        combined("accuracy on the highest class", {(arm, "texture_classes/highest"): 1},
+                 margin=FAR_ABOVE, because="far above"),
+    ]  # fmt: skip
 
 
 def groups(lab: Lab) -> dict[str, Sequence[str]]:
@@ -203,14 +164,16 @@ STUDY = Study(
     arms=arms,
     measures=("clean", "conflict", "cues", "fine", "texture_classes", "similarity", "ood", "corrupted"),
     claims=(
-        Claim("10", "before any such training, patch and texture negatives are harder than other images", "A",
+        Claim("10", "before any such training, patch and texture negatives are harder than other images: clearly more similar "
+              "than random pairs, less than positives", "A",
               hard_before_training),
-        Claim("11", "similarity to patch negatives falls with α", "A", falls("similarity/patch")),
+        Claim("11", "similarity to patch negatives falls monotonically with α", "A", falls_monotonically),
         Claim("12", "similarity to texture negatives falls too, though only patches were trained on", "B",
-              falls("similarity/texture")),
-        Claim("13", "similarity of positives falls and spreads as α grows", "B", looser),
-        Claim("14", "shape bias rises with α, texture decisions fall", "B", towards_shape),
-        Claim("14c", "shape decisions rise in absolute terms", "C", better_at_shape),
+              over_the_sweep(("similarity/texture", -1))),
+        Claim("13", "similarity of positives falls and spreads as α grows", "B",
+              over_the_sweep(("similarity/positive", -1), ("similarity/positive_std", 1))),
+        Claim("14", "shape bias rises with α, texture decisions fall monotonically", "B", towards_shape),
+        Claim("14c", "shape decisions rise in absolute terms", "C", over_the_sweep(("shape_accuracy", 1))),
         Claim("15", "texture-free accuracy peaks at a larger α than clean; at the largest α clean is below the "
               "baseline and texture-free above", "B", trade_off),
         Claim("16", "fine-grained accuracy drops more than coarse", "B", fine_suffers),

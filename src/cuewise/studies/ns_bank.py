@@ -5,12 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-import numpy as np
-
+from cuewise.studies.claims import Claim, Difference, above, combined
 from cuewise.studies.labs import Lab
-from cuewise.studies.statistics import agree, slope
-from cuewise.studies.study import NOT_MEASURED, Arm, Claim, Figure, Study, Verdict
-from cuewise.studies.table import Table, signed
+from cuewise.studies.statistics import slope_weights
+from cuewise.studies.study import Arm, Figure, Study
 
 
 def names(lab: Lab, with_patches: bool) -> list[str]:
@@ -27,38 +25,17 @@ def arms(lab: Lab) -> list[Arm]:
     return out
 
 
-def gains(t: Table, lab: Lab, quantity: str) -> list[tuple[int, np.ndarray]]:
-    pairs = zip(lab.banks, names(lab, True), names(lab, False))
-    return [(k, t.difference(a, b, quantity)) for k, a, b in pairs]
+def gain_persists(lab: Lab) -> list[Difference]:
+    """Claim 18, first half: clean accuracy, as in the paper's figures."""
+    return [above(a, b, "clean") for a, b in zip(names(lab, True), names(lab, False))]
 
 
-def gain_persists(t: Table, lab: Lab) -> Verdict:
-    """Claim 18, first half, on clean and on texture-free accuracy."""
-    every = names(lab, False) + names(lab, True)
-    found = [q for q in ("clean", "texture_free") if t.has(every, q)]
-    if not found:
-        return NOT_MEASURED
-    held, said = [], []
-    for q in found:
-        held.append(all(agree(d) for _, d in gains(t, lab, q)))
-        said.append(f"{q} gain " + ", ".join(f"K = {k}: {signed(d)}" for k, d in gains(t, lab, q)))
-    return Verdict(any(held), "; ".join(said))
-
-
-def less_to_lose(t: Table, lab: Lab) -> Verdict:
-    """Claim 18, second half: the slope of accuracy over log₂ K."""
-    every = names(lab, False) + names(lab, True)
-    if not t.has(every, "clean") or len(lab.banks) < 2:
-        return NOT_MEASURED
-    x = [math.log2(k) for k in lab.banks]
-
-    def slopes(with_patches: bool) -> np.ndarray:
-        rows = np.stack([t.row(n, "clean") for n in names(lab, with_patches)])  # K×seeds
-        return np.array([slope(x, column) for column in rows.T])
-
-    plain, patch = slopes(False), slopes(True)
-    said = f"clean for each doubling of K: {signed(plain)} without, {signed(patch)} with patch negatives"
-    return Verdict(agree(plain - patch), said)
+def less_to_lose(lab: Lab) -> list[Difference]:
+    """Claim 18, second half: the slope of clean accuracy over log₂ K."""
+    w = slope_weights([math.log2(k) for k in lab.banks])
+    weights = {(n, "clean"): v for n, v in zip(names(lab, False), w)}
+    weights |= {(n, "clean"): -v for n, v in zip(names(lab, True), w)}
+    return [combined("clean for each doubling of K: without − with patch negatives", weights)]
 
 
 def groups(lab: Lab) -> dict[str, Sequence[str]]:

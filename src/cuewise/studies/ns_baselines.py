@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from cuewise.studies.claims import Claim, Difference, above, below
 from cuewise.studies.labs import Lab
-from cuewise.studies.statistics import agree
-from cuewise.studies.study import NOT_MEASURED, Arm, Claim, Figure, Study, Verdict
-from cuewise.studies.table import Table, signed
+from cuewise.studies.study import Arm, Figure, Study
 
 HARD = ("mochi", "ifm", "debiased", "hard")
 
@@ -22,23 +21,17 @@ def arms(lab: Lab) -> list[Arm]:
     return own + [Arm(name, {"hard": {"name": name}}) for name in HARD]
 
 
-def texture_lowers_less(t: Table, lab: Lab) -> Verdict:
-    """Claim 12, second half, against the arm without negatives."""
-    if not t.has(["no negatives", "patch", "texture"], "similarity/patch"):
-        return NOT_MEASURED
-    patch, texture = (t.difference(n, "no negatives", "similarity/patch") for n in ("patch", "texture"))
-    said = f"similarity/patch: trained on patches {signed(patch)}, on textures {signed(texture)}"
-    return Verdict(agree(texture - patch) and agree(-patch), said)
+def texture_lowers_less(lab: Lab) -> list[Difference]:
+    """Claim 12, second half."""
+    return [
+        below("patch", "no negatives", "similarity/patch"),
+        above("texture", "patch", "similarity/patch"),
+    ]
 
 
-def beyond_hard(t: Table, lab: Lab) -> Verdict:
-    """Table 1: texture-free accuracy against the best of the four."""
-    others = [n for n in HARD if t.has([n], "texture_free")]
-    if not others or not t.has(["patch"], "texture_free"):
-        return NOT_MEASURED
-    best = t.peak(others, "texture_free")
-    d = t.difference("patch", best, "texture_free")
-    return Verdict(agree(d), f"texture-free: patch − {best} (the best of {len(others)}) {signed(d)}")
+def beyond_hard(lab: Lab) -> list[Difference]:
+    """Table 1: texture-free accuracy against each of the four."""
+    return [above("patch", other, "texture_free") for other in HARD]
 
 
 def groups(lab: Lab) -> dict[str, Sequence[str]]:

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from cuewise.studies.claims import Claim, Difference, above, below, combined
 from cuewise.studies.labs import Lab
-from cuewise.studies.statistics import agree
-from cuewise.studies.study import NOT_MEASURED, Arm, Claim, Figure, Study, Verdict
-from cuewise.studies.table import Table, signed
+from cuewise.studies.study import Arm, Figure, Study
 
 ARMS = ("BYOL", "patch", "regular", "patch and regular")
 STRONG = ("patch, strong", "regular, strong")
@@ -27,18 +26,19 @@ def arms(lab: Lab) -> list[Arm]:
     return [Arm(name, s, method="byol") for name, s in settings.items()]
 
 
-def regular_hurts(patch_arm: str, regular_arm: str) -> Callable[[Table, Lab], Verdict]:
-    """The drop from a regular negative is more than twice that from a patch negative."""
+def regular_hurts(patch: str, regular: str) -> Callable[[Lab], list[Difference]]:
+    """A regular negative costs clean accuracy, and more than twice what a patch negative costs."""
 
-    def judge(t: Table, lab: Lab) -> Verdict:
-        if not t.has(["BYOL", patch_arm, regular_arm], "clean"):
-            return NOT_MEASURED
-        patch, regular = (t.difference(n, "BYOL", "clean") for n in (patch_arm, regular_arm))
-        more = bool(-regular.mean() > 2 * max(0.0, -float(patch.mean())))
-        said = f"clean: patch {signed(patch)}, regular {signed(regular)}, patch − regular {signed(patch - regular)}"
-        return Verdict(agree(-regular) and agree(patch - regular) and more, said)
+    def differences(lab: Lab) -> list[Difference]:
+        weights = {(patch, "clean"): 2.0, ("BYOL", "clean"): -1.0, (regular, "clean"): -1.0}
+        return [
+            below(regular, "BYOL", "clean"),
+            above(patch, regular, "clean"),
+            combined(f"clean: loss with {regular} − 2 × loss with {patch}", weights,
+                     because="far more: more than twice"),
+        ]  # fmt: skip
 
-    return judge
+    return differences
 
 
 def groups(lab: Lab) -> dict[str, Sequence[str]]:

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from cuewise.cues.patches import parse_range
+from cuewise.studies.claims import Claim, Difference, above, below, combined
 from cuewise.studies.labs import Lab
-from cuewise.studies.statistics import agree
-from cuewise.studies.study import NOT_MEASURED, Arm, Claim, Figure, Study, Verdict
-from cuewise.studies.table import Table, signed
+from cuewise.studies.study import Arm, Figure, Study
 
 AUGMENT = ["hflip", "vflip", "rot90"]
 
@@ -35,24 +34,23 @@ def arms(lab: Lab) -> list[Arm]:
     return [*out, Arm(turned(lab), largest)]
 
 
-def larger_for_shape(t: Table, lab: Lab) -> Verdict:
-    """From the smallest to the largest patches: what texture-free accuracy gains over what clean accuracy gains."""
-    if not t.has(grid(lab), "clean", "texture_free"):
-        return NOT_MEASURED
+def larger_for_shape(lab: Lab) -> list[Difference]:
+    """From the smallest to the largest patches: texture-free accuracy gains, and more than clean accuracy does."""
     first, last = grid(lab)[0], grid(lab)[-1]
-    clean, free = (t.difference(last, first, q) for q in ("clean", "texture_free"))
-    return Verdict(
-        agree(free - clean) and agree(free),
-        f"{last} − {first}: clean {signed(clean)}, texture-free {signed(free)}",
-    )
+    weights = {
+        (a, q): v * w
+        for a, v in ((last, 1.0), (first, -1.0))
+        for q, w in (("texture_free", 1), ("clean", -1))
+    }
+    return [
+        above(last, first, "texture_free"),
+        combined(f"gain of texture_free − gain of clean, {last} − {first}", weights),
+    ]
 
 
-def turns_do_not_help(t: Table, lab: Lab) -> Verdict:
-    if not t.has([turned(lab)], "clean", "texture_free"):
-        return NOT_MEASURED
-    found = {q: t.difference(turned(lab), grid(lab)[-1], q) for q in ("clean", "texture_free")}
-    said = ", ".join(f"{q} {signed(d)}" for q, d in found.items())
-    return Verdict(not all(agree(d) for d in found.values()), said)
+def turns_do_not_help(lab: Lab) -> list[Difference]:
+    """Held only if they lower both accuracies: an interval that includes zero shows no help, but no absence of it."""
+    return [below(turned(lab), grid(lab)[-1], q) for q in ("clean", "texture_free")]
 
 
 def groups(lab: Lab) -> dict[str, Sequence[str]]:

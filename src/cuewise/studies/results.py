@@ -97,6 +97,8 @@ def study_part(study: Study, table: Table, plan: Plan) -> dict[str, Any]:
                 "strength": c.strength,
                 "verdict": v.word,
                 "numbers": v.numbers,
+                "seeds": v.seeds,
+                "differences": [f.as_dict() for f in v.findings],
             }
             for c, v in verdicts
         ],

@@ -18,6 +18,7 @@ from cuewise.config import merge
 from cuewise.errors import Interrupted, UserError
 from cuewise.files import write_json
 from cuewise.progress import Progress
+from cuewise.studies.claims import ENOUGH_SEEDS, few_seeds
 from cuewise.studies.jobs import Job, is_done, measured_file
 from cuewise.studies.labs import Lab, lab_of
 from cuewise.studies.measures import applicable
@@ -46,7 +47,7 @@ def run_studies(
     val: Sequence[str] = (),
     ood: Sequence[str] = (),
     budget: float | None = None,
-    seeds: int = 3,
+    seeds: int = ENOUGH_SEEDS,
     epochs: int | None = None,
     jobs: str = "auto",
     arms: Sequence[str] = (),
@@ -58,7 +59,7 @@ def run_studies(
     """All named studies in one lab; returns the verdicts. A second call goes on where the first stopped."""
     began = time.monotonic()
     if seeds < 1:
-        raise UserError(f"--seeds {seeds}: must be 1 or more (3 for intervals)")
+        raise UserError(f"--seeds {seeds}: must be 1 or more ({ENOUGH_SEEDS} for intervals that can decide)")
     lab = with_method(in_precision(lab or lab_of(data, val, ood), precision), method)
     chosen = only_arms(choose(names), lab, arms)
     claim(out, overwrite)
@@ -171,6 +172,8 @@ def say_plan(plan: Plan, chosen: Sequence[Study], workers: int, threads: int) ->
     runs = f"{len(plan.jobs)} runs of {spoken(plan.epochs.values())}"
     text = f"{len(chosen)} studies, {arms} arms, {len(plan.seeds)} seeds: {runs}"
     print(f"{text}, {workers} at a time with {threads} thread{'s' * (threads > 1)} each", file=sys.stderr)
+    if warning := few_seeds(len(plan.seeds)):
+        print(f"warning: {warning}", file=sys.stderr)
 
 
 def work(plan: Plan, out: Path, workers: int, threads: int) -> tuple[list[Measured], int]:

@@ -1,4 +1,4 @@
-"""What a few seeds allow to say: means with t intervals, rank correlation, the sign of paired differences."""
+"""Means over seeds with Student's t intervals; least-squares slopes."""
 
 from __future__ import annotations
 
@@ -11,8 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 Values = NDArray[np.float64] | Sequence[float]
-ENOUGH = 2 / 3  # of the seeds must agree on a sign
-MONOTONE = 0.8  # Spearman's ρ from which a curve counts as rising
 
 
 def t_interval(values: Values, level: float = 0.95) -> tuple[float, float, float]:
@@ -55,30 +53,10 @@ def t_within(t: float, freedom: int) -> float:
     return 2 / math.pi * (theta + s * total) if freedom % 2 else s * total
 
 
-def ranks(values: Values) -> NDArray[np.float64]:
-    """Ranks from 1; equal values share the mean of theirs."""
-    x = np.asarray(values, np.float64)
-    return np.array([(x < v).sum() + ((x == v).sum() + 1) / 2 for v in x])
-
-
-def spearman(x: Values, y: Values) -> float:
-    """Spearman's ρ: the correlation of the ranks; NaN where one side is constant."""
-    a, b = ranks(x), ranks(y)
-    a, b = a - a.mean(), b - b.mean()
-    size = math.sqrt(float((a * a).sum() * (b * b).sum()))
-    return float((a * b).sum()) / size if size else math.nan
-
-
-def agree(differences: Values) -> bool:
-    """Whether the mean difference is positive and at least two thirds of the seeds say so."""
-    d = np.asarray(differences, np.float64)
-    return len(d) > 0 and bool(d.mean() > 0) and float((d > 0).mean()) >= ENOUGH - 1e-9
-
-
-def slope(x: Values, y: Values) -> float:
-    """The least-squares slope of y over x."""
+def slope_weights(x: Values) -> NDArray[np.float64]:
+    """w with w·y = the least-squares slope of y over x."""
     a = np.asarray(x, np.float64) - np.mean(x)
-    return float((a * np.asarray(y, np.float64)).sum() / (a * a).sum())
+    return np.asarray(a / (a * a).sum())
 
 
 def plain(value: Any) -> Any:

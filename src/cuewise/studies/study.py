@@ -11,8 +11,8 @@ from functools import partial
 from typing import Any
 
 from cuewise.errors import UserError
+from cuewise.studies.claims import Claim
 from cuewise.studies.labs import Lab
-from cuewise.studies.table import Table
 
 
 @dataclass(frozen=True)
@@ -23,31 +23,6 @@ class Arm:
     settings: Mapping[str, Any] = field(default_factory=dict)
     method: str = ""  # the lab's main method unless named
     x: float | None = None
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """held is None where the lab cannot measure what the claim is about."""
-
-    held: bool | None
-    numbers: str
-
-    @property
-    def word(self) -> str:
-        return "not measured" if self.held is None else "held" if self.held else "not held"
-
-
-NOT_MEASURED = Verdict(None, "not measured in this lab")
-
-
-@dataclass(frozen=True)
-class Claim:
-    """A claim of the papers: `judge` reads the table; `strength` A should hold, B is expected, C may need scale."""
-
-    number: str
-    sentence: str
-    strength: str
-    judge: Callable[[Table, Lab], Verdict]
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from typing import Any
 from cuewise.files import write_json, write_text
 from cuewise.progress import clock
 from cuewise.report.study import write_study_page
+from cuewise.studies.claims import few_seeds
 from cuewise.studies.plan import spoken
 
 
@@ -50,12 +51,34 @@ def results_markdown(document: Mapping[str, Any]) -> str:
         + (f", --budget {document['budget_minutes']:g} minutes" if document["budget_minutes"] else "")
         + ".",
         "Means over seeds ± half the 95 % t interval; differences are paired by seed, in brackets their t interval.",
-        *(["Fewer than three seeds: the verdicts are a first look."] if len(seeds) < 3 else []),
+        *([f"**Warning:** {warning}."] if (warning := few_seeds(len(seeds))) else []),
         "",
     ]
-    parts = ["\n".join(head)]
+    parts = ["\n".join(head), glance_markdown(document["studies"])]
     parts += [study_markdown(name, study) for name, study in document["studies"].items()]
     return "\n".join(parts)
+
+
+def glance_markdown(studies: Mapping[str, Any]) -> str:
+    """Every verdict with its decisive differences and the number of seeds."""
+    lines = [
+        "## At a glance",
+        "",
+        "| claim | verdict | seeds | decisive differences |",
+        "| --- | --- | --- | --- |",
+    ]
+    for study in studies.values():
+        for c in study["claims"]:
+            decisive = "; ".join(_decisive(d) for d in c["differences"]) or "–"
+            sentence = f"{c['number']}. {c['sentence']}"
+            lines.append(
+                f"| {_cell(sentence)} | **{c['verdict']}** | {c['seeds'] or '–'} | {_cell(decisive)} |"
+            )
+    return "\n".join([*lines, ""])
+
+
+def _decisive(found: Mapping[str, Any]) -> str:
+    return f"{found['label']} {_number([found[k] for k in ('mean', 'low', 'high')], signed=True)}"
 
 
 def study_markdown(name: str, study: Mapping[str, Any]) -> str:
@@ -71,13 +94,13 @@ def study_markdown(name: str, study: Mapping[str, Any]) -> str:
         f"| {c['number']}. {_cell(c['sentence'])} | {c['strength']} | **{c['verdict']}** | {_cell(c['numbers'])} |"
         for c in study["claims"]
     ]
-    lines += ["", *_table(study, "means", "mean"), ""]
+    lines += ["", *_table(study, "means"), ""]
     if len(study["arms"]) > 1:
-        lines += [f"Paired differences to {study['base']}:", "", *_table(study, "differences", ""), ""]
+        lines += [f"Paired differences to {study['base']}:", "", *_table(study, "differences"), ""]
     return "\n".join(lines)
 
 
-def _table(study: Mapping[str, Any], key: str, _: str) -> list[str]:
+def _table(study: Mapping[str, Any], key: str) -> list[str]:
     """Quantities down, arms across."""
     arms = [a for a in study["arms"] if key == "means" or a["name"] != study["base"]]
     rows = [f"| | {' | '.join(_cell(a['name']) for a in arms)} |", "| --- |" + " --- |" * len(arms)]

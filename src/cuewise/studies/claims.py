@@ -1,0 +1,169 @@
+"""What a claim is: the paired differences that decide it, and the verdict that their intervals allow."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from cuewise.studies.labs import Lab
+from cuewise.studies.statistics import t_interval
+from cuewise.studies.table import Row, Table
+
+ENOUGH_SEEDS = 5  # with fewer, intervals are so wide that only large effects can hold
+Cell = tuple[str, str]  # arm, quantity
+HELD, LEANING, NOT_HELD, OPPOSITE = "held", "leaning", "not held", "opposite"
+NOT_MEASURED = "not measured"
+VERDICTS = (HELD, LEANING, NOT_HELD, OPPOSITE, NOT_MEASURED)
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One number per seed that a claim depends on. The claim says: sign × value > margin.
+
+    of: the rows of `cells` (a value per seed each) → a value per seed.
+    margin: in the claimed direction; `because` gives the word of the paper that it stands for.
+    """
+
+    label: str
+    cells: tuple[Cell, ...]
+    of: Callable[..., Row]
+    sign: int = 1
+    margin: float = 0.0
+    because: str = ""
+
+    @property
+    def claimed(self) -> str:
+        """ "> 0", "< 0", "> 0.02 (clearly)"."""
+        return f"{'>' if self.sign > 0 else '<'} {self.sign * self.margin + 0.0:g}" + (
+            f" ({self.because})" if self.because else ""
+        )
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A decisive difference as measured: mean and 95 % t interval over the seeds."""
+
+    difference: Difference
+    mean: float
+    low: float
+    high: float
+
+    @property
+    def _claimed(self) -> tuple[float, float, float]:
+        """(mean, low, high) counted in the claimed direction."""
+        if self.difference.sign > 0:
+            return self.mean, self.low, self.high
+        return -self.mean, -self.high, -self.low
+
+    @property
+    def verdict(self) -> str:
+        mean, low, high = self._claimed
+        margin = self.difference.margin
+        if low > margin:
+            return HELD
+        if high < min(margin, 0.0):
+            return OPPOSITE
+        return LEANING if mean > margin else NOT_HELD
+
+    def __str__(self) -> str:
+        return f"{self.difference.label} {interval_text(self.mean, self.low, self.high)}, claimed {self.difference.claimed}"
+
+    def as_dict(self) -> dict[str, Any]:
+        d = self.difference
+        return {"label": d.label, "claimed": d.claimed, "mean": self.mean, "low": self.low, "high": self.high,
+                "verdict": self.verdict}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The word, and the findings behind it (none where the lab cannot measure them)."""
+
+    word: str
+    findings: tuple[Finding, ...] = ()
+    seeds: int = 0
+
+    @property
+    def numbers(self) -> str:
+        if not self.findings:
+            return "not measured in this lab"
+        return "; ".join(map(str, self.findings)) + f" ({self.seeds} seed{'s' * (self.seeds != 1)})"
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A claim of the papers. `strength`: A should hold, B is expected, C may need scale."""
+
+    number: str
+    sentence: str
+    strength: str
+    differences: Callable[[Lab], Sequence[Difference]]
+
+    def judge(self, table: Table, lab: Lab) -> Verdict:
+        """held: every interval is beyond its margin; leaning: every mean is; opposite: every interval is on the other side."""
+        findings, seeds = [], 0
+        for d in self.differences(lab):
+            rows = [table.row(arm, quantity) for arm, quantity in d.cells]
+            if not all(len(r) for r in rows) or len({len(r) for r in rows}) > 1:
+                return Verdict(NOT_MEASURED)
+            values = d.of(*rows)
+            seeds = len(values)
+            findings.append(Finding(d, *t_interval(values)))
+        return Verdict(word_of([f.verdict for f in findings]), tuple(findings), seeds)
+
+
+def word_of(verdicts: Sequence[str]) -> str:
+    """The verdict on a claim from those on its decisive differences."""
+    if not verdicts:
+        return NOT_MEASURED
+    if all(v == HELD for v in verdicts):
+        return HELD
+    if all(v in (HELD, LEANING) for v in verdicts):
+        return LEANING
+    return OPPOSITE if all(v == OPPOSITE for v in verdicts) else NOT_HELD
+
+
+def above(
+    arm: str, base: str, quantity: str, sign: int = 1, *, margin: float = 0.0, because: str = ""
+) -> Difference:
+    """`quantity` of `arm` minus that of `base`, paired by seed; sign −1 where the claim says that it falls."""
+    return Difference(
+        f"{quantity}: {arm} − {base}", ((arm, quantity), (base, quantity)), np.subtract, sign, margin, because
+    )
+
+
+def below(arm: str, base: str, quantity: str) -> Difference:
+    """The same where the claim says that `arm` is lower."""
+    return above(arm, base, quantity, -1)
+
+
+def steps(arms: Sequence[str], quantity: str, sign: int) -> list[Difference]:
+    """Monotone: every arm against the one before it."""
+    return [above(b, a, quantity, sign) for a, b in pairwise(arms)]
+
+
+def combined(
+    label: str, weights: Mapping[Cell, float], *, margin: float = 0.0, because: str = ""
+) -> Difference:
+    """A weighted sum of cells, claimed to be above the margin."""
+    w = np.array(list(weights.values()))
+    return Difference(label, tuple(weights), lambda *rows: w @ np.stack(rows), margin=margin, because=because)
+
+
+def few_seeds(seeds: int) -> str:
+    """What to say where there are fewer seeds than a verdict should stand on; empty otherwise."""
+    if seeds >= ENOUGH_SEEDS:
+        return ""
+    return (
+        f"{seeds} seed{'s' * (seeds != 1)}, and {ENOUGH_SEEDS} or more are needed: intervals are wide, so that few claims "
+        "can be held; read the verdicts as a first look"
+    )
+
+
+def interval_text(mean: float, low: float, high: float) -> str:
+    """ "+0.031 [+0.012, +0.050]"; without the interval for a single seed."""
+    return f"{mean:+.3f}" + (f" [{low:+.3f}, {high:+.3f}]" if math.isfinite(low) else "")
