@@ -3,12 +3,24 @@
 from __future__ import annotations
 
 from cuewise.errors import UserError
+from cuewise.registry import summaries
 
-KINDS = ("methods", "models", "negatives", "filters", "audits", "makers", "probes", "recipes", "studies")
+KINDS = (
+    "methods",
+    "models",
+    "negatives",
+    "cues",
+    "filters",
+    "audits",
+    "makers",
+    "probes",
+    "recipes",
+    "studies",
+)
 
 
 def catalogue(what: str) -> dict[str, str]:
-    """name → summary of all methods, models, negatives, filters, audits, makers, probes, recipes or studies."""
+    """name → summary of all methods, models, negatives, cues, filters, audits, makers, probes, recipes or studies."""
     if what not in KINDS:
         raise UserError(f"cannot list {what!r}: {', '.join(KINDS)}")
     return globals()[f"_{what}"]()
@@ -47,10 +59,11 @@ def _negatives() -> dict[str, str]:
     return {k: f"{text} ({', '.join(takes[k])})" for k, text in texts.items() if takes[k]}
 
 
-def _filters() -> dict[str, str]:
-    from cuewise.cues.registry import cues
+def _cues() -> dict[str, str]:
+    return summaries("cues", "cuewise.cues")
 
-    return {name: c.summary for name, c in cues().items()}
+
+_filters = _cues
 
 
 def _audits() -> dict[str, str]:

@@ -1,102 +1,149 @@
-"""Every registered cue keeps the same promises."""
+"""Every registered cue keeps the same promises, and so does one from outside the package."""
 
 from __future__ import annotations
 
-import inspect
-from concurrent.futures import ThreadPoolExecutor
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+import torch
+from PIL import Image
 
-from cuewise.cues.registry import Cue, cue, cues
+from cuewise.catalogue import catalogue
+from cuewise.cues import contract
+from cuewise.cues.contract import CHECKS, photo
+from cuewise.cues.cue import Cue
+from cuewise.cues.diffusion import scaled_steps
+from cuewise.cues.registry import cue, cues
 from cuewise.errors import UserError
 
-SIZES = [(8, 8), (9, 31), (33, 17), (64, 64), (65, 48)]
-ALL = [pytest.param(each, id=name) for name, each in cues().items()]
+OUTSIDE = """
+from dataclasses import dataclass
+from typing import Annotated
+
+import numpy as np
+
+from cuewise.cues.cue import Cue
 
 
-def photo(height: int, width: int, kind: str = "colour") -> np.ndarray:
-    rng = np.random.default_rng(height * 100 + width)
-    if kind == "constant":
-        return np.full((height, width, 3), 77, np.uint8)
-    y, x = np.mgrid[:height, :width]
-    image = 110 + 60 * np.sin(x / 3)[..., None] * np.cos(y / 4)[..., None] * np.array([1.0, 0.6, -0.8])
-    disc = (y - height / 2) ** 2 + (x - width / 2) ** 2 < (min(height, width) / 3) ** 2
-    image[disc] += (70, 20, -60)
-    image = np.clip(image + rng.normal(0, 6, image.shape), 0, 255)
-    if kind == "grey":
-        image[:] = image.mean(-1, keepdims=True)
-    return image.astype(np.uint8)
+@dataclass(frozen=True)
+class Posterize(Cue):
+    name = "posterize"
+    summary = "few levels of each colour"
+    levels: Annotated[int, "of each channel [drawn from 2 to 5]"] = 0
+
+    def draw(self, rng, height, width):
+        return {"levels": self.levels or int(rng.integers(2, 6))}
+
+    def render(self, image, drawn):
+        step = 255 / (drawn["levels"] - 1)
+        return np.rint(np.rint(image / step) * step).astype(np.uint8)
+"""
 
 
-def run(operator: Cue, image: np.ndarray, seed: int = 0) -> np.ndarray:
-    return operator(image, np.random.default_rng(seed))
+@pytest.mark.parametrize("check", CHECKS, ids=lambda c: c.__name__)
+@pytest.mark.parametrize("name", cues())
+def test_keeps_the_contract(name, check):
+    check(cue(name))
 
 
-@pytest.mark.parametrize("operator", ALL)
-@pytest.mark.parametrize("size", SIZES, ids=str)
-def test_keeps_shape_and_type_and_leaves_its_input_alone(operator, size):
-    image = photo(*size)
-    before = image.copy()
-    out = run(operator, image)
-    assert out.shape == image.shape
-    assert out.dtype == np.uint8
-    assert out.flags.c_contiguous
-    assert not np.shares_memory(out, image)
-    assert np.array_equal(image, before)
+@pytest.fixture
+def outside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A cue in a file of the working folder."""
+    (tmp_path / "my_cues.py").write_text(OUTSIDE)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path, str(tmp_path)])
+    monkeypatch.delitem(sys.modules, "my_cues", raising=False)
+    return "my_cues:Posterize"
 
 
-@pytest.mark.parametrize("operator", ALL)
-def test_same_seed_same_image(operator):
-    image = photo(40, 40)
-    assert np.array_equal(run(operator, image, 3), run(operator, image, 3))
+def test_a_cue_from_outside_keeps_it_too(outside):
+    for check in CHECKS:
+        check(cue(outside))
+    assert len(np.unique(cue(outside, levels=2)(photo(32, 32), np.random.default_rng(0)))) == 2
 
 
-@pytest.mark.parametrize("operator", ALL)
-def test_threads_do_not_disturb_each_other(operator):
-    images = [photo(32, 32 + i) for i in range(6)]
-    with ThreadPoolExecutor(3) as pool:
-        together = list(pool.map(lambda image: run(operator, image), images))
-    assert all(np.array_equal(a, run(operator, image)) for a, image in zip(together, images))
+def broken(**methods: Any) -> Cue:
+    """A cue with these methods in place of good ones."""
+    good = {"name": "broken", "summary": "wrong", "render": lambda self, image, drawn: image[::-1].copy()}
+    return dataclass(frozen=True)(type("Broken", (Cue,), {**good, **methods}))()
 
 
-@pytest.mark.parametrize("operator", ALL)
-def test_ignores_the_global_generators(operator):
-    image = photo(32, 32)
-    np.random.seed(1)  # noqa: NPY002 — the very thing that must not matter
-    one = run(operator, image, 3)
-    np.random.seed(2)  # noqa: NPY002
-    assert np.array_equal(one, run(operator, image, 3))
+@pytest.mark.parametrize(
+    ("check", "methods"),
+    [
+        ("keeps_shape_and_type", {"render": lambda self, image, drawn: image[1:].copy()}),
+        ("keeps_shape_and_type", {"render": lambda self, image, drawn: image[:]}),
+        ("keeps_shape_and_type", {"render": lambda self, image, drawn: image.astype(np.float32)}),
+        ("every_form_gives_the_same_image", {"__call__": lambda self, image, rng: np.asarray(image)}),
+        (
+            "same_seed_same_image",
+            {"render": lambda self, image, drawn: image ^ np.uint8(np.random.randint(255))},  # noqa: NPY002
+        ),
+        ("rendering_is_drawing_free", {"draw": lambda self, rng, height, width: {"at": np.zeros(2)}}),
+        ("is_described", {"summary": "two\nlines"}),
+    ],
+)
+def test_a_check_finds_what_is_wrong(check, methods):
+    with pytest.raises(UserError, match="broken: "):
+        getattr(contract, check)(broken(**methods))
+    getattr(contract, check)(broken())
 
 
-@pytest.mark.parametrize("operator", ALL)
-@pytest.mark.parametrize("kind", ["grey", "constant"])
-def test_works_on_dull_images(operator, kind):
-    image = photo(24, 31, kind)
-    assert run(operator, image).shape == image.shape
+def test_diffusion_takes_as_many_steps_whatever_the_form(monkeypatch):
+    """The number of steps follows from the image's sides, not from the first two axes of what was given."""
+    image = photo(104, 104)
+    want = cue("anisotropic", steps=scaled_steps(104))(image, np.random.default_rng(0))
+    batch = torch.from_numpy(image).permute(2, 0, 1)[None].float() / 255
+    out = cue("anisotropic")(batch, np.random.default_rng(0))
+    np.testing.assert_array_equal(np.rint(out[0].permute(1, 2, 0).numpy() * 255), want)
 
 
-@pytest.mark.parametrize("operator", ALL)
-def test_takes_a_view_that_is_not_contiguous(operator):
-    image = photo(24, 24)
-    flipped = image[:, ::-1]
-    assert np.array_equal(run(operator, flipped), run(operator, np.ascontiguousarray(flipped)))
+def test_each_image_of_a_batch_is_drawn_anew():
+    batch = torch.rand(3, 3, 24, 24, generator=torch.Generator().manual_seed(0))
+    rng = np.random.default_rng(4)
+    together = cue("gaussian")(batch, np.random.default_rng(4))
+    torch.testing.assert_close(together, torch.stack([cue("gaussian")(one, rng) for one in batch]))
 
 
-@pytest.mark.parametrize("operator", ALL)
-def test_settings_are_the_operators_own_defaults(operator):
-    """What is registered as default is what the function does without arguments."""
-    for name, parameter in inspect.signature(operator.operator).parameters.items():
-        if parameter.kind is inspect.Parameter.KEYWORD_ONLY:
-            assert operator.settings[name] == parameter.default
-    assert operator.summary
-    assert operator.summary[0].islower()
+def test_forms_that_are_no_image_are_refused():
+    rng = np.random.default_rng(0)
+    with pytest.raises(UserError, match="transpose"):
+        cue("gaussian")(np.zeros((3, 32, 32), np.uint8), rng)
+    with pytest.raises(UserError, match="a list"):
+        cue("gaussian")([[1, 2]], rng)
+    with pytest.raises(UserError, match="convert it to RGB"):
+        cue("grey")(Image.new("F", (16, 16)), rng)
+    with pytest.raises(UserError, match="0, 1"):
+        cue("grey")(torch.full((3, 16, 16), 200.0), rng)
+    with pytest.raises(UserError, match="C×H×W"):
+        cue("grey")(torch.zeros(5), rng)
 
 
-@pytest.mark.parametrize("operator", ALL)
-def test_unknown_setting_is_refused(operator):
-    with pytest.raises(UserError, match="no setting 'nonsense'"):
-        operator(photo(8, 8), np.random.default_rng(0), nonsense=1)
+def test_a_palette_or_transparency_becomes_rgb():
+    image = Image.fromarray(photo(24, 24))
+    rgba = image.convert("RGBA")
+    out = cue("grey")(rgba, np.random.default_rng(0))
+    assert out.mode == "RGB"
+    np.testing.assert_array_equal(np.asarray(out), np.asarray(cue("grey")(image, np.random.default_rng(0))))
+
+
+@pytest.mark.parametrize("name", cues())
+def test_settings_are_declared_with_their_help(name):
+    from typing import get_type_hints
+
+    hints = get_type_hints(type(cue(name)), include_extras=True)
+    for key in cue(name).settings:
+        assert len(hints[key].__metadata__[0]) > 3
+    assert cue(name).summary[0].islower()
+
+
+def test_unknown_setting_is_refused_with_the_nearest():
+    with pytest.raises(UserError, match="anisotropic: no setting 'kapa'; did you mean kappa"):
+        cue("anisotropic", kapa=3)
 
 
 def test_unknown_cue_lists_the_known_ones():
@@ -104,9 +151,9 @@ def test_unknown_cue_lists_the_known_ones():
         cue("nonsense")
 
 
-def test_the_documented_cues_are_there():
+def test_the_documented_cues_are_listed():
     expected = {
-        "texture", "quilting", "anisotropic", "robust", "bilateral", "cartoon", "gaussian",
-        "lowpass", "sketch", "silhouette", "grey", "hue", "rotation",
+        "texture", "quilting", "anisotropic", "robust", "bilateral", "cartoon", "gaussian", "patch", "stylized",
+        "corrupted", "lowpass", "sketch", "silhouette", "grey", "hue", "rotation",
     }  # fmt: skip
-    assert expected <= set(cues())
+    assert expected == set(cues()) == set(catalogue("cues")) == set(catalogue("filters"))

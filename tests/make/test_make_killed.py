@@ -17,12 +17,27 @@ import pytest
 from make_files import rows, tree
 
 from cuewise.cues import registry
+from cuewise.cues.cue import Cue
 from cuewise.data import decode
 from cuewise.errors import Interrupted, UserError
 from cuewise.make.run import make_set
 from cuewise.make.store import Store
 
 Photos = Callable[..., Path]
+
+
+def with_cue(called: str, operator: Any) -> Callable[[], dict[str, Any]]:
+    """`CUES.all` with one more cue."""
+
+    class Added(Cue):
+        name = called
+        summary = "for a test"
+
+        def render(self, image: Any, drawn: Any) -> Any:
+            return operator(image, np.random.default_rng(0))
+
+    everything = registry.CUES.all()
+    return lambda: {**everything, called: Added}
 
 
 def slow(image: Any, rng: np.random.Generator) -> Any:
@@ -34,7 +49,7 @@ def cue(monkeypatch: pytest.MonkeyPatch) -> Callable[[str, Any], None]:
     """`cue("name", operator)`: one more operator, for this test and the workers it forks."""
 
     def add(name: str, operator: Any) -> None:
-        monkeypatch.setitem(registry._CUES, name, registry.Cue(name, "for a test", operator))
+        monkeypatch.setattr(registry.CUES, "all", with_cue(name, operator))
 
     return add
 
@@ -44,7 +59,7 @@ def run_slowly(source: Path, out: Path, shards: int | None) -> None:
         time.sleep(0.02)
         return slow(image, rng)
 
-    registry._CUES["slow"] = registry.Cue("slow", "upside down, after a while", wait)
+    registry.CUES.all = with_cue("slow", wait)  # type: ignore[method-assign]
     try:
         make_set("slow", source, out, workers=2, shards=shards)
     except BaseException as error:

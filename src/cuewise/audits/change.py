@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cuewise.cues.corruptions import corruption_rng, variants
-from cuewise.cues.registry import Cue, cue
+from cuewise.cues.cue import Cue
+from cuewise.cues.registry import cue
 from cuewise.encoders.embed import evaluation_view
 from cuewise.encoders.encoder import Encoder
 

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from cuewise.audits.answerer import Ids, Unasked
 from cuewise.audits.change import Change, Input, Pixels
 from cuewise.cues import patches
-from cuewise.cues.texture import texture_cue
+from cuewise.cues.texture import Texture
 from cuewise.encoders.cached import weights_hash
 from cuewise.encoders.embed import evaluating
 from cuewise.encoders.encoder import Encoder
@@ -91,7 +91,7 @@ def pair_views(
     out = {"query": shown, "positive": apply(image, positive, size), "patch": cut}
     side = min(LARGEST, height, width)
     small = center(image, side)
-    texture = texture_cue(small, rng, fast=True)
+    texture = Texture(fast=True)(small, rng)
     crop = query.crop
     y, x = side / height, side / width
     box = (

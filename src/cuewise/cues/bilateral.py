@@ -5,34 +5,33 @@ Tomasi & Manduchi 1998, with the conventions of OpenCV's filter.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Annotated
 
 import cv2
 import numpy as np
-import torch
 from torch import Tensor, nn
 
 from cuewise.cues.bilateral_kernel import LANES, bilateral_planes
+from cuewise.cues.cue import Cue, Drawn
 from cuewise.cues.exp2_kernel import LOG2_E
+from cuewise.cues.forms import Pixels, any_form
 from cuewise.cues.levels import Array, Levels, from_levels, to_levels
-from cuewise.cues.registry import Image, register
 from cuewise.errors import UserError
 
 
+@any_form()
 def bilateral(
     image: Array, *, diameter: int = 9, sigma_range: float = 75.0, sigma_space: float = 75.0
 ) -> Array:
     """Weighted mean over a disc with w = exp(−‖Δp‖²/2σ_s²)·exp(−(Σ_c |ΔI_c|)²/2σ_r²), border mirrored.
 
-    image: uint8 or float in [0, 1]; H×W, H×W×1, H×W×3 or N×H×W×3. sigma_range in grey levels of 0–255 for every kind of
+    image: uint8 or float in [0, 1], H×W, H×W×1 or H×W×3, in any form. sigma_range in grey levels of 0–255 for every kind of
     image, sigma_space and diameter in pixels. Colour distance is the sum of the channels' differences, as in OpenCV.
     """
     if diameter < 1 or sigma_range < 1 or sigma_space <= 0:
         raise UserError("bilateral: diameter and sigma_range must be at least 1 and sigma_space above 0")
-    if image.ndim == 4:
-        one: dict[str, Any] = {"diameter": diameter, "sigma_range": sigma_range, "sigma_space": sigma_space}
-        return np.stack([bilateral(each, **one) for each in image])
     levels = image if image.dtype == np.uint8 else to_levels(image)
     filtered = _filter(levels.reshape(*levels.shape[:2], -1), diameter // 2, sigma_range, sigma_space)
     return from_levels(filtered.reshape(image.shape), image)
@@ -71,14 +70,21 @@ class Bilateral(nn.Module):
         self.diameter, self.sigma_range, self.sigma_space = diameter, sigma_range, sigma_space
 
     def forward(self, batch: Tensor) -> Tensor:
-        images = batch.detach().cpu().permute(0, 2, 3, 1).contiguous().numpy()
-        out = bilateral(
-            images, diameter=self.diameter, sigma_range=self.sigma_range, sigma_space=self.sigma_space
+        return bilateral(
+            batch, diameter=self.diameter, sigma_range=self.sigma_range, sigma_space=self.sigma_space
         )
-        return torch.from_numpy(out).permute(0, 3, 1, 2).contiguous().to(batch)
 
 
-@register("bilateral", "smooth fine texture, keep edges", diameter=9, sigma_range=75.0, sigma_space=75.0)
-def bilateral_cue(image: Image, rng: np.random.Generator, **settings: Any) -> Image:
+@dataclass(frozen=True)
+class BilateralCue(Cue):
     """See `bilateral`."""
-    return bilateral(image, **settings)
+
+    name = "bilateral"
+    summary = "smooth fine texture, keep edges"
+    colour_only = False
+    diameter: Annotated[int, "of the disc of neighbours, in pixels"] = 9
+    sigma_range: Annotated[float, "how far colours may differ, in grey levels of 0–255"] = 75.0
+    sigma_space: Annotated[float, "how far neighbours count, in pixels"] = 75.0
+
+    def render(self, image: Pixels, drawn: Drawn) -> Pixels:
+        return bilateral(image, **self.settings)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
+from typing import Annotated
 
 import cv2
 import numpy as np
@@ -10,6 +12,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from cuewise.cues.cue import Cue, Drawn
+from cuewise.cues.forms import Pixels, any_form
 from cuewise.cues.levels import (
     Array,
     Picture,
@@ -18,10 +22,10 @@ from cuewise.cues.levels import (
     tensor_to_levels,
     to_levels,
 )
-from cuewise.cues.registry import Image, register
 from cuewise.errors import UserError
 
 
+@any_form(tensors=True)
 def gaussian_blur(image: Picture, *, sigma: float) -> Picture:
     """Convolve with exp(−‖p‖²/2σ²), cut at 4σ, border mirrored.
 
@@ -89,10 +93,23 @@ def draw_sigma(rng: np.random.Generator, side: int, form: str) -> float:
     raise UserError(f"gaussian: no form {form!r}; there are: ssl, supervised")
 
 
-@register("gaussian", "blur texture and edges alike", sigma=None, form="supervised")
-def gaussian_cue(
-    image: Image, rng: np.random.Generator, *, sigma: float | None = None, form: str = "supervised"
-) -> Image:
-    """sigma in pixels, or None to draw it by `form` (see `draw_sigma`)."""
-    drawn = draw_sigma(rng, min(image.shape[:2]), form) if sigma is None else sigma
-    return gaussian_blur(image, sigma=drawn)
+@dataclass(frozen=True)
+class Gaussian(Cue):
+    """See `gaussian_blur` and `draw_sigma`."""
+
+    name = "gaussian"
+    summary = "blur texture and edges alike"
+    colour_only = False
+    sigma: Annotated[float | None, "width in pixels [drawn by form]"] = None
+    form: Annotated[str, "how sigma is drawn: supervised, ssl"] = "supervised"
+
+    def draw(self, rng: np.random.Generator, height: int, width: int) -> Drawn:
+        drawn = draw_sigma(rng, min(height, width), self.form) if self.sigma is None else self.sigma
+        return {"sigma": drawn}
+
+    def draw_view(self, u: float, height: int, width: int) -> Drawn:
+        """σ = √(10 + 10u) at 224 px, in proportion below."""
+        return {"sigma": math.sqrt(10.0 + u * 10.0) * min(1.0, min(height, width) / 224)}
+
+    def render(self, image: Pixels, drawn: Drawn) -> Pixels:
+        return gaussian_blur(image, sigma=drawn["sigma"])

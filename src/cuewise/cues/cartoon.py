@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Annotated
+
 import cv2
 import numpy as np
 
 from cuewise.cues.bilateral import bilateral
+from cuewise.cues.cue import Cue, Drawn
+from cuewise.cues.forms import Pixels, any_form
 from cuewise.cues.levels import Array, as_colour, from_levels, to_bytes
-from cuewise.cues.registry import Image, register
 
 
+@any_form()
 def cartoon(image: Array, *, passes: int = 7) -> Array:
-    """colour AND outline of an H×W×3 image, uint8 or float in [0, 1].
+    """colour AND outline of an H×W×3 image, uint8 or float in [0, 1], in any form.
 
     colour: shrink 4×, `passes` bilateral filters (d = 9, σ_r = 9, σ_s = 7), enlarge to the exact size.
     outline: luma of the original, median 7, black where below the mean of its 9×9 neighbourhood less 2.
-    Below 112 px the shrinking and the median are smaller (2× and 5, below 56 px none and 3), or nothing would be left.
+    Below 112 px the shrinking and the median are smaller (2× and 5, below 56 px none and 3), or nothing would remain.
     """
     picture = to_bytes(as_colour(image))
     height, width = picture.shape[:2]
@@ -32,7 +37,13 @@ def cartoon(image: Array, *, passes: int = 7) -> Array:
     return from_levels(drawn.astype(np.float32), image)
 
 
-@register("cartoon", "flat colours and dark outlines, no texture", passes=7)
-def cartoon_cue(image: Image, rng: np.random.Generator, *, passes: int = 7) -> Image:
+@dataclass(frozen=True)
+class Cartoon(Cue):
     """See `cartoon`."""
-    return cartoon(image, passes=passes)
+
+    name = "cartoon"
+    summary = "flat colours and dark outlines, no texture"
+    passes: Annotated[int, "of the bilateral filter"] = 7
+
+    def render(self, image: Pixels, drawn: Drawn) -> Pixels:
+        return cartoon(image, passes=self.passes)

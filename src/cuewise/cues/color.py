@@ -1,12 +1,17 @@
-"""Colour: take it away (grey) or turn it round the colour circle (hue), leaving shape and shading."""
+"""Colour: remove it (grey) or rotate it on the colour circle (hue); shape and shading stay."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
 
 import cv2
 import numpy as np
 from torch import Tensor, nn
 from torchvision.transforms.v2.functional import adjust_hue
 
+from cuewise.cues.cue import Cue, Drawn
+from cuewise.cues.forms import Pixels, any_form
 from cuewise.cues.levels import (
     Array,
     Picture,
@@ -16,11 +21,11 @@ from cuewise.cues.levels import (
     tensor_to_levels,
     to_levels,
 )
-from cuewise.cues.registry import Image, register
 
 LUMA = (0.299, 0.587, 0.114)  # ITU-R 601
 
 
+@any_form(tensors=True)
 def grey(image: Picture) -> Picture:
     """0.299 R + 0.587 G + 0.114 B in all three channels; array …×H×W×3 or tensor …×3×H×W, uint8 or float in [0, 1]."""
     if isinstance(image, Tensor):
@@ -31,8 +36,9 @@ def grey(image: Picture) -> Picture:
     return from_levels(np.repeat(luma[..., None], 3, -1), image)
 
 
+@any_form(tensors=True)
 def hue_shift(image: Picture, *, turn: float) -> Picture:
-    """Turn the hue by `turn` of the circle (HSV; ½ gives the opposite colours); value and saturation stay.
+    """Rotate the hue by `turn` of the circle (HSV; ½ gives the opposite colours); value and saturation stay.
 
     image: array H×W×3 or tensor …×3×H×W, uint8 or float in [0, 1].
     """
@@ -67,13 +73,27 @@ class HueShift(nn.Module):
         return hue_shift(batch, turn=self.turn)
 
 
-@register("grey", "remove colour")
-def grey_cue(image: Image, rng: np.random.Generator) -> Image:
+@dataclass(frozen=True)
+class GreyCue(Cue):
     """See `grey`."""
-    return grey(image)
+
+    name = "grey"
+    summary = "remove colour"
+
+    def render(self, image: Pixels, drawn: Drawn) -> Pixels:
+        return grey(image)
 
 
-@register("hue", "turn all colours round the colour circle", turn=None)
-def hue_cue(image: Image, rng: np.random.Generator, *, turn: float | None = None) -> Image:
-    """turn: part of the circle, or None to draw it from U(0.1, 0.9), a change one sees."""
-    return hue_shift(image, turn=float(rng.uniform(0.1, 0.9)) if turn is None else turn)
+@dataclass(frozen=True)
+class Hue(Cue):
+    """See `hue_shift`."""
+
+    name = "hue"
+    summary = "rotate all colours on the colour circle"
+    turn: Annotated[float | None, "part of the circle [drawn from 0.1 to 0.9]"] = None
+
+    def draw(self, rng: np.random.Generator, height: int, width: int) -> Drawn:
+        return {"turn": float(rng.uniform(0.1, 0.9)) if self.turn is None else self.turn}
+
+    def render(self, image: Pixels, drawn: Drawn) -> Pixels:
+        return hue_shift(image, turn=drawn["turn"])

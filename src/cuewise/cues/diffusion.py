@@ -5,14 +5,17 @@ Perona & Malik 1990 (options 1 and 2); Black, Sapiro, Marimont & Heeger 1998 (op
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
+from cuewise.cues.cue import Cue, Drawn
 from cuewise.cues.diffusion_coupled import diffuse_coupled
 from cuewise.cues.diffusion_kernel import GENTLE, GENTLE_KAPPA, constant, diffuse_planes
+from cuewise.cues.forms import Pixels, any_form
 from cuewise.cues.levels import (
     Levels,
     Picture,
@@ -21,7 +24,6 @@ from cuewise.cues.levels import (
     tensor_to_levels,
     to_levels,
 )
-from cuewise.cues.registry import Image, register
 from cuewise.errors import UserError
 
 Mode = Literal["channel", "vector", "medpy3d"]
@@ -29,6 +31,7 @@ MODES = ("channel", "vector", "medpy3d")
 Steps = int | tuple[int, int] | None
 
 
+@any_form(tensors=True)
 def perona_malik(
     image: Picture,
     *,
@@ -148,34 +151,49 @@ class PeronaMalik(nn.Module):
         return perona_malik(batch, **self.settings)
 
 
-def _draw_steps(steps: Steps, image: Image, rng: np.random.Generator) -> int:
-    if steps is None:
-        return scaled_steps(min(image.shape[:2]))
-    return steps if isinstance(steps, int) else int(rng.integers(steps[0], steps[1] + 1))
+@dataclass(frozen=True)
+class Diffusion(Cue):
+    """What `anisotropic` and `robust` share: how many steps."""
+
+    colour_only = False
+    steps: Annotated[Steps, "a number, or low and high to draw from [20 at 224 pixels, fewer below]"] = None
+
+    def draw(self, rng: np.random.Generator, height: int, width: int) -> Drawn:
+        if self.steps is None:
+            return {"steps": scaled_steps(min(height, width))}
+        if isinstance(self.steps, int):
+            return {"steps": self.steps}
+        return {"steps": int(rng.integers(self.steps[0], self.steps[1] + 1))}
+
+    def draw_view(self, u: float, height: int, width: int) -> Drawn:
+        """10 to 20 steps at 224 px, fewer below."""
+        return {"steps": scaled_steps(min(height, width), 10 + int(u * 11))}
 
 
-@register(
-    "anisotropic",
-    "smooth texture, keep edges (Perona–Malik diffusion)",
-    steps=None,
-    kappa=20.0,
-    gamma=0.1,
-    option=1,
-    mode="channel",
-)
-def anisotropic_cue(image: Image, rng: np.random.Generator, *, steps: Steps = None, **settings: Any) -> Image:
-    """steps: a number, (low, high) to draw from, or None for 20 at 224 px and fewer on smaller images."""
-    return perona_malik(image, steps=_draw_steps(steps, image, rng), **settings)
+@dataclass(frozen=True)
+class Anisotropic(Diffusion):
+    """See `perona_malik`."""
+
+    name = "anisotropic"
+    summary = "smooth texture, keep edges (Perona–Malik diffusion)"
+    kappa: Annotated[float, "difference above which an edge is kept, in grey levels"] = 20.0
+    gamma: Annotated[float, "size of a step"] = 0.1
+    mode: Annotated[Mode, "channel, vector or medpy3d"] = "channel"
+    option: Annotated[int, "conductance: 1 exponential, 2 rational, 3 Tukey"] = 1
+
+    def render(self, image: Pixels, drawn: Drawn) -> Pixels:
+        return perona_malik(image, **{**self.settings, **drawn})
 
 
-@register(
-    "robust",
-    "smooth texture, stop at edges altogether (Tukey diffusion)",
-    steps=None,
-    kappa=20.0,
-    gamma=0.1,
-    mode="channel",
-)
-def robust_cue(image: Image, rng: np.random.Generator, *, steps: Steps = None, **settings: Any) -> Image:
-    """As `anisotropic`, with Tukey's biweight."""
-    return robust_diffusion(image, steps=_draw_steps(steps, image, rng), **settings)
+@dataclass(frozen=True)
+class Robust(Diffusion):
+    """See `robust_diffusion`."""
+
+    name = "robust"
+    summary = "smooth texture, stop at edges altogether (Tukey diffusion)"
+    kappa: Annotated[float, "scale of the differences that are smoothed, in grey levels"] = 20.0
+    gamma: Annotated[float, "size of a step"] = 0.1
+    mode: Annotated[Mode, "channel, vector or medpy3d"] = "channel"
+
+    def render(self, image: Pixels, drawn: Drawn) -> Pixels:
+        return robust_diffusion(image, **{**self.settings, **drawn})

@@ -5,20 +5,25 @@ Difference of Gaussians with a soft threshold (Winnemöller, Olsen & Gooch 2006)
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Annotated
+
 import cv2
 import numpy as np
 
+from cuewise.cues.cue import Cue, Drawn
 from cuewise.cues.diffusion import diffuse, scaled_steps
+from cuewise.cues.forms import Pixels, any_form
 from cuewise.cues.levels import Array, Levels, as_colour, from_levels, to_levels
-from cuewise.cues.registry import Image, register
 from cuewise.errors import UserError
 
 
+@any_form()
 def sketch(image: Array, *, width: float = 1.0, sensitivity: float = 1.0) -> Array:
     """E = 1 + tanh(φ·D) where D = G_σ − τ·G_1.6σ < 0, else white, the strongest of the three channels; G blurs
     after diffusion has removed texture, and φ is such that the image's own stronger edges come out black.
 
-    image: H×W×3, uint8 or float in [0, 1]. width: σ in pixels at 224 px, in proportion elsewhere (not below 0.6).
+    image: H×W×3, uint8 or float in [0, 1], in any form. width: σ in pixels at 224 px, in proportion elsewhere (not below 0.6).
     sensitivity: larger draws fainter edges too.
     """
     if width <= 0 or sensitivity <= 0:
@@ -38,9 +43,14 @@ def _blur(levels: Levels, sigma: float) -> Levels:
     return np.asarray(cv2.GaussianBlur(levels, (0, 0), sigma, borderType=cv2.BORDER_REFLECT), np.float32)
 
 
-@register("sketch", "keep outlines as dark lines on white", width=1.0, sensitivity=1.0)
-def sketch_cue(
-    image: Image, rng: np.random.Generator, *, width: float = 1.0, sensitivity: float = 1.0
-) -> Image:
+@dataclass(frozen=True)
+class Sketch(Cue):
     """See `sketch`."""
-    return sketch(image, width=width, sensitivity=sensitivity)
+
+    name = "sketch"
+    summary = "keep outlines as dark lines on white"
+    width: Annotated[float, "of the lines: σ in pixels at 224 px"] = 1.0
+    sensitivity: Annotated[float, "larger draws fainter edges too"] = 1.0
+
+    def render(self, image: Pixels, drawn: Drawn) -> Pixels:
+        return sketch(image, width=self.width, sensitivity=self.sensitivity)

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from dataclasses import dataclass
+from typing import Annotated, Literal
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from cuewise.cues.cue import Cue, Drawn
+from cuewise.cues.forms import Pixels, any_form
 from cuewise.cues.levels import Picture, from_levels, tensor_from_levels, tensor_to_levels, to_levels
-from cuewise.cues.registry import Image, register
 from cuewise.errors import UserError
 
 Shape = Literal["square", "circle"]
 
 
+@any_form(tensors=True)
 def lowpass(image: Picture, *, keep: float = 0.25, shape: Shape = "square") -> Picture:
     """Keep the centred r_y×r_x part of each channel's discrete Fourier transform, r = round(keep·side); zero the rest.
 
@@ -63,9 +66,15 @@ class Lowpass(nn.Module):
         return lowpass(batch, keep=self.keep, shape=self.shape)
 
 
-@register("lowpass", "keep low spatial frequencies only", keep=0.25, shape="square")
-def lowpass_cue(
-    image: Image, rng: np.random.Generator, *, keep: float = 0.25, shape: Shape = "square"
-) -> Image:
+@dataclass(frozen=True)
+class LowpassCue(Cue):
     """See `lowpass`."""
-    return lowpass(image, keep=keep, shape=shape)
+
+    name = "lowpass"
+    summary = "keep low spatial frequencies only"
+    colour_only = False
+    keep: Annotated[float, "part of the frequencies that is kept, 0 to 1"] = 0.25
+    shape: Annotated[Shape, "of the kept part: square or circle"] = "square"
+
+    def render(self, image: Pixels, drawn: Drawn) -> Pixels:
+        return lowpass(image, keep=self.keep, shape=self.shape)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Literal, get_args
+from typing import Annotated, Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cuewise.cues.cue import Cue, Drawn
+from cuewise.cues.forms import Pixels
 from cuewise.cues.patches_kernel import inside, tile, tile_turned
-from cuewise.cues.registry import register
 from cuewise.errors import UserError
 
 Overlap = Literal["allow", "distinct", "avoid"]
@@ -170,24 +171,22 @@ def apply(image: Array, params: PatchParams) -> Array:
     return result
 
 
-@register(
-    "patch",
-    "shuffled square patches: texture and colour stay, shape goes",
-    patch_size="",
-    overlap="allow",
-    augment="",
-)
-def patch_cue(
-    image: Array,
-    rng: np.random.Generator,
-    *,
-    patch_size: str = "",
-    overlap: Overlap = "allow",
-    augment: str = "",
-) -> Array:
-    """The cue "patch": an image of the same size; patch_size "16:72" (empty: scaled), augment "hflip,vflip"."""
-    height, width = image.shape[:2]
-    sizes = parse_range(patch_size) if patch_size else None
-    chosen: Any = tuple(name.strip() for name in augment.split(",") if name.strip())
-    params = sample(rng, height, width, (height, width), sizes, overlap=overlap, augment=chosen)
-    return apply(image, params)
+@dataclass(frozen=True)
+class Patch(Cue):
+    """An image of the same size, tiled with patches of the image; see `sample` and `apply`."""
+
+    name = "patch"
+    summary = "shuffled square patches: keep texture and colour, destroy shape"
+    colour_only = False
+    patch_size: Annotated[str, "low:high in pixels [16:72 at 224 pixels, in proportion elsewhere]"] = ""
+    overlap: Annotated[Overlap, "of patches in the source: allow, distinct, avoid"] = "allow"
+    augment: Annotated[str, "of each patch: rot90, vflip, hflip, with commas"] = ""
+
+    def draw(self, rng: np.random.Generator, height: int, width: int) -> Drawn:
+        sizes = parse_range(self.patch_size) if self.patch_size else None
+        chosen: Any = tuple(name.strip() for name in self.augment.split(",") if name.strip())
+        size = (height, width)
+        return sample(rng, *size, size, sizes, overlap=self.overlap, augment=chosen).to_dict()
+
+    def render(self, image: Pixels, drawn: Drawn) -> Pixels:
+        return apply(image, PatchParams.from_dict(drawn))

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Annotated
+
 import numpy as np
 import torch
 from torch import Tensor, nn
 
+from cuewise.cues.cue import Cue, Drawn
+from cuewise.cues.forms import Pixels, any_form
 from cuewise.cues.levels import Picture
-from cuewise.cues.registry import Image, register
 
 
+@any_form(tensors=True)
 def rotate(image: Picture, *, quarters: int) -> Picture:
     """Turn by quarters·90° counter-clockwise: array H×W, H×W×C or N×H×W×C, or tensor …×H×W, of any type."""
     if isinstance(image, Tensor):
@@ -29,9 +34,19 @@ class Rotate(nn.Module):
         return rotate(batch, quarters=self.quarters)
 
 
-@register("rotation", "turn the image by quarter turns", quarters=None)
-def rotation_cue(image: Image, rng: np.random.Generator, *, quarters: int | None = None) -> Image:
-    """quarters: 0…3, or None to draw 1…3 (only 2 where the image is not square, which keeps its shape)."""
-    square = image.shape[0] == image.shape[1]
-    drawn = (int(rng.integers(1, 4)) if square else 2) if quarters is None else quarters
-    return rotate(image, quarters=drawn)
+@dataclass(frozen=True)
+class Rotation(Cue):
+    """See `rotate`."""
+
+    name = "rotation"
+    summary = "rotate the image by quarter turns"
+    colour_only = False
+    quarters: Annotated[int | None, "0 to 3 [drawn from 1 to 3; 2 where the image is not square]"] = None
+
+    def draw(self, rng: np.random.Generator, height: int, width: int) -> Drawn:
+        if self.quarters is not None:
+            return {"quarters": self.quarters}
+        return {"quarters": int(rng.integers(1, 4)) if height == width else 2}
+
+    def render(self, image: Pixels, drawn: Drawn) -> Pixels:
+        return rotate(image, quarters=drawn["quarters"])

@@ -7,17 +7,22 @@ background's colours; a mask from a segmentation model, where there is one, is b
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Annotated
+
 import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from cuewise.cues.cue import Cue, Drawn
+from cuewise.cues.forms import Pixels, any_form
 from cuewise.cues.levels import Array, as_colour, from_levels, to_bytes
-from cuewise.cues.registry import Image, register
 from cuewise.errors import UserError
 
 Mask = NDArray[np.bool_]
 
 
+@any_form()
 def silhouette(image: Array, *, rounds: int = 4, seed: int = 0) -> Array:
     """Black where `foreground` finds the main object, white elsewhere; H×W×3, uint8 or float in [0, 1]."""
     return fill(image, foreground(to_bytes(as_colour(image)), rounds=rounds, seed=seed))
@@ -33,7 +38,7 @@ def fill(image: Array, mask: Mask) -> Array:
     return from_levels(np.repeat(white, 3, -1), image)
 
 
-def foreground(image: Image, *, rounds: int = 4, seed: int = 0) -> Mask:
+def foreground(image: Pixels, *, rounds: int = 4, seed: int = 0) -> Mask:
     """H×W mask of the main object: GrabCut from the first of three starts that ends in a plausible area.
 
     The starts: all but a margin; what is salient or central; what is salient. If none will do, the salient part itself.
@@ -53,7 +58,7 @@ def foreground(image: Image, *, rounds: int = 4, seed: int = 0) -> Mask:
     return mask if 0.01 < mask.mean() < 0.95 else _ellipse(height, width, 0.7)
 
 
-def grab_cut(image: Image, start: Mask, rounds: int, seed: int) -> Mask:
+def grab_cut(image: Pixels, start: Mask, rounds: int, seed: int) -> Mask:
     """GrabCut where `start` is probably the object and the rim surely is not; nothing where it cannot be fitted."""
     labels = np.where(start, cv2.GC_PR_FGD, cv2.GC_PR_BGD).astype(np.uint8)
     rim = max(1, min(start.shape) // 30)
@@ -67,7 +72,7 @@ def grab_cut(image: Image, start: Mask, rounds: int, seed: int) -> Mask:
     return tidy(np.isin(labels, (cv2.GC_FGD, cv2.GC_PR_FGD)))
 
 
-def saliency(image: Image) -> NDArray[np.float32]:
+def saliency(image: Pixels) -> NDArray[np.float32]:
     """H×W in [0, 1]: distance in Lab to the nearest of the border's main colours, times a wide centred Gaussian."""
     height, width = image.shape[:2]
     lab = cv2.cvtColor(cv2.GaussianBlur(image, (0, 0), max(0.5, min(height, width) / 100)), cv2.COLOR_RGB2LAB)
@@ -98,7 +103,16 @@ def _ellipse(height: int, width: int, radius: float) -> Mask:
     return np.asarray(y**2 + x**2 < radius**2)
 
 
-@register("silhouette", "keep the main object's outer shape, black on white (best effort)", rounds=4)
-def silhouette_cue(image: Image, rng: np.random.Generator, *, rounds: int = 4) -> Image:
+@dataclass(frozen=True)
+class Silhouette(Cue):
     """See `silhouette`."""
-    return silhouette(image, rounds=rounds, seed=int(rng.integers(2**31)))
+
+    name = "silhouette"
+    summary = "keep the main object's outer shape, black on white (best effort)"
+    rounds: Annotated[int, "of GrabCut"] = 4
+
+    def draw(self, rng: np.random.Generator, height: int, width: int) -> Drawn:
+        return {"seed": int(rng.integers(2**31))}
+
+    def render(self, image: Pixels, drawn: Drawn) -> Pixels:
+        return silhouette(image, rounds=self.rounds, seed=drawn["seed"])

@@ -6,16 +6,16 @@ Three ways, the first that the user has given: copies made beforehand, AdaIN wit
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Protocol
+from typing import Annotated, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from cuewise.cues.registry import register
+from cuewise.cues.cue import Cue, Drawn
 from cuewise.cues.style_adain import AdaIN
 from cuewise.cues.style_patterns import COUNT, drawn_style
 from cuewise.cues.style_statistics import transfer
@@ -159,22 +159,23 @@ def _stylizer(styles: str | None, encoder: str | None, decoder: str | None) -> S
     return Stylizer(styles, encoder=encoder, decoder=decoder)
 
 
-@register(
-    "stylized",
-    "the layout of the image with the texture and colours of a random style",
-    styles=None,
-    strength=1.0,
-    encoder=None,
-    decoder=None,
-)
-def stylized_cue(
-    image: Bytes,
-    rng: np.random.Generator,
-    *,
-    styles: str | None = None,
-    strength: float = 1.0,
-    encoder: str | None = None,
-    decoder: str | None = None,
-) -> Bytes:
-    stylizer = _stylizer(styles, encoder, decoder)
-    return stylizer.apply(image, stylizer.draw(rng, (strength, strength)))
+@dataclass(frozen=True)
+class Stylized(Cue):
+    """See `Stylizer`."""
+
+    name = "stylized"
+    summary = "the layout of the image with the texture and colours of a random style"
+    styles: Annotated[str | None, "a folder of style images [256 drawn styles]"] = None
+    strength: Annotated[float, "0 the image, 1 the full style"] = 1.0
+    encoder: Annotated[str | None, "AdaIN's encoder, a file of weights"] = None
+    decoder: Annotated[str | None, "AdaIN's decoder, a file of weights"] = None
+
+    def draw(self, rng: np.random.Generator, height: int, width: int) -> Drawn:
+        return asdict(self.stylizer.draw(rng, (self.strength, self.strength)))
+
+    def render(self, image: Bytes, drawn: Drawn) -> Bytes:
+        return self.stylizer.apply(image, StyleDraw(**drawn))
+
+    @property
+    def stylizer(self) -> Stylizer:
+        return _stylizer(self.styles, self.encoder, self.decoder)

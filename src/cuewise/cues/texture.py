@@ -8,15 +8,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cuewise.cues.cue import Cue, Drawn
+from cuewise.cues.forms import Pixels
 from cuewise.cues.levels import Array
-from cuewise.cues.registry import Image, register
 from cuewise.cues.texture_kernel import synthesize_sources
-from cuewise.cues.texture_patches import extract_patches
+from cuewise.cues.texture_patches import Places, cut_patches, draw_patches
 from cuewise.errors import UserError
 
 
@@ -42,14 +43,15 @@ FAST = Search(neighbours=24, random=10)
 
 
 def synthesize(
-    examples: Sequence[Image],
+    examples: Sequence[Pixels],
     size: tuple[int, int],
     *,
-    rng: np.random.Generator,
+    rng: np.random.Generator | int,
     search: Search | None = None,
-) -> Image:
+) -> Pixels:
     """H×W×3 uint8 texture from one or more uint8 example patches; every output pixel is a pixel of an example.
 
+    rng: a generator, or the number below 2⁶⁴ that `draw_seed` drew from one.
     Stages s = T…0 of ⌊pˢN⌋ pixels each, from a blurred level of the examples to the examples themselves; each stage first
     resolves again what was there, then new pixels in random order. A pixel takes the candidate c (its k nearest resolved
     neighbours' sources, shifted, and m random ones) with the least
@@ -70,13 +72,18 @@ def synthesize(
         quotas(height * width, search),
         (search.neighbours, search.random, search.mirror_random),
         cost_table(search.sigma),
-        np.uint64(rng.integers(2**64, dtype=np.uint64)),
+        np.uint64(draw_seed(rng)),
     )
     packed = field[-1][sources].reshape(height, width)
     return np.stack([packed & 255, (packed >> 8) & 255, packed >> 16], -1).astype(np.uint8)
 
 
-def checked(example: Array) -> Image:
+def draw_seed(rng: np.random.Generator | int) -> int:
+    """64 random bits, from which the kernels draw all their random numbers; a number stays as it is."""
+    return rng if isinstance(rng, int) else int(rng.integers(2**64, dtype=np.uint64))
+
+
+def checked(example: Array) -> Pixels:
     """The example, or an error that says what an example is."""
     if example.dtype != np.uint8 or example.ndim != 3 or example.shape[2] != 3 or 0 in example.shape:
         raise UserError(
@@ -91,7 +98,7 @@ def quotas(pixels: int, search: Search) -> NDArray[np.int64]:
     return np.floor(search.backtrack**stages * pixels).astype(np.int64)
 
 
-def example_pyramid(example: Image, levels: int) -> list[Image]:
+def example_pyramid(example: Pixels, levels: int) -> list[Pixels]:
     """All of full size, from blurred by 2^(levels−1) to the example itself: shrunk and enlarged with a Gaussian."""
     pyramid = []
     for level in range(levels - 1, 0, -1):
@@ -115,7 +122,7 @@ def _resample(source: int, target: int) -> Array:
     return np.asarray(weights / weights.sum(1, keepdims=True))
 
 
-def pack(pyramids: Sequence[list[Image]], height: int, width: int) -> tuple[Array, Array, int]:
+def pack(pyramids: Sequence[list[Pixels]], height: int, width: int) -> tuple[Array, Array, int]:
     """All examples in one black field per level: uint32 [levels, field], boxes (position, height, width), row stride."""
     stride = max(p[0].shape[1] for p in pyramids) + width
     rows = height + sum(p[0].shape[0] + height for p in pyramids)
@@ -151,29 +158,40 @@ def cost_table(sigma: float) -> NDArray[np.float32]:
     return np.log1p((np.arange(-255, 256) / 255 / sigma) ** 2).astype(np.float32)
 
 
-@register(
-    "texture",
-    "keep local texture, destroy all layout (multiresolution synthesis)",
-    patch="auto",
-    fast=False,
-    neighbours=50,
-    random=50,
-    sigma=1.0,
-    backtrack=0.5,
-    stages=5,
-    mirror_random=False,
-)
-def texture_cue(
-    image: Image, rng: np.random.Generator, *, patch: str | int = "auto", fast: bool = False, **search: Any
-) -> Image:
-    """A texture of the image's size from its centre patch and a random one; fast: 24 neighbours, 10 random."""
-    settings = {**search, "neighbours": 24, "random": 10} if fast else search
-    found = cut(image, rng, patch)
-    return synthesize(found, (image.shape[0], image.shape[1]), rng=rng, search=Search(**settings))
+@dataclass(frozen=True)
+class FromPatches(Cue):
+    """What `texture` and `quilting` share: examples are the centre patch of an image and a random one."""
+
+    patch: Annotated[str | int, "of the examples: a side in pixels, auto or paper"] = "auto"
+
+    def draw(self, rng: np.random.Generator, height: int, width: int) -> Drawn:
+        side, rule = (self.patch, "auto") if isinstance(self.patch, int) else (None, self.patch)
+        places = draw_patches(rng, height, width, side=side, rule=rule)
+        return {**places.to_dict(), "seed": draw_seed(rng)}
+
+    def examples(self, image: Pixels, drawn: Drawn) -> Sequence[Pixels]:
+        return cut_patches(image, Places.from_dict(drawn)).examples
 
 
-def cut(image: Image, rng: np.random.Generator, patch: str | int) -> tuple[Image, Image]:
-    """The two example patches by rule ("auto", "paper") or side."""
-    if isinstance(patch, int):
-        return extract_patches(image, rng, side=patch).examples
-    return extract_patches(image, rng, rule=patch).examples
+@dataclass(frozen=True)
+class Texture(FromPatches):
+    """A texture of the image's size; see `synthesize`."""
+
+    name = "texture"
+    summary = "keep local texture, destroy all layout (multiresolution synthesis)"
+    fast: Annotated[bool, "24 neighbours and 10 random candidates: a third of the time"] = False
+    neighbours: Annotated[int, "k, the resolved neighbours that a candidate is compared on"] = 50
+    random: Annotated[int, "m, random candidates per pixel"] = 50
+    sigma: Annotated[float, "σ of the robust difference of colours"] = 1.0
+    backtrack: Annotated[float, "p, share of the pixels of a stage that the stage before resolves"] = 0.5
+    stages: Annotated[int, "T, levels of the pyramid"] = 5
+    mirror_random: Annotated[bool, "reproduce a sign slip of the published program"] = False
+
+    @property
+    def search(self) -> Search:
+        rest = {k: v for k, v in self.settings.items() if k not in ("patch", "fast")}
+        return Search(**({**rest, "neighbours": 24, "random": 10} if self.fast else rest))
+
+    def render(self, image: Pixels, drawn: Drawn) -> Pixels:
+        size = (image.shape[0], image.shape[1])
+        return synthesize(self.examples(image, drawn), size, rng=drawn["seed"], search=self.search)

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-import inspect
 import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, get_args, get_type_hints
 
 import numpy as np
 
-from cuewise.cues.registry import Cue, cues
+from cuewise.cues.cue import Cue
+from cuewise.cues.registry import cues
 from cuewise.data import Dataset, Image
 from cuewise.errors import UserError
 from cuewise.make.plan import Piece, Plan
@@ -79,22 +79,13 @@ class CueDraw:
 
     def __call__(self, piece: Piece, settings: Settings, seed: int) -> Iterator[Picture]:
         own = item_seed(seed, self.cue.name, piece.names[0])
-        image = piece.image()
-        result = self.cue(image, np.random.default_rng(own), **settings)
-        yield Picture(result, own, drawn(self.cue.name, image, own, settings))
+        result, drawn = self.cue.having(**settings).rendered(piece.image(), np.random.default_rng(own))
+        yield Picture(result, own, drawn)
 
 
 def of_cue(cue: Cue) -> Maker:
     """The maker that applies one cue operator to every image."""
-    kinds = inspect.signature(cue.operator).parameters
-    texts = [key for key, default in cue.settings.items() if isinstance(default, str) and key in kinds]
-    numbers = [key for key in texts if "int" in str(kinds[key].annotation)]
+    kinds = get_type_hints(type(cue))
+    texts = [key for key, default in cue.settings.items() if isinstance(default, str)]
+    numbers = [key for key in texts if int in get_args(kinds[key])]
     return Maker(cue.name, cue.summary, cue.settings, CueDraw(cue), numbers=frozenset(numbers))
-
-
-def drawn(name: str, image: Image, seed: int, settings: Settings) -> Mapping[str, Any]:
-    """What the operator draws from its generator, for the manifest: drawn again from the same seed."""
-    from cuewise.make.drawn import DRAWN
-
-    describe = DRAWN.get(name)
-    return describe(image, np.random.default_rng(seed), settings) if describe else {}

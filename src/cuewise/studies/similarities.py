@@ -15,7 +15,7 @@ from torch import Tensor
 from cuewise.config import resolve
 from cuewise.cues import patches
 from cuewise.cues.patches import parse_range
-from cuewise.cues.texture import texture_cue
+from cuewise.cues.texture import Texture
 from cuewise.encoders.embed import evaluating
 from cuewise.studies.labs import Lab
 from cuewise.train.shown import adapt
@@ -79,6 +79,6 @@ def pair_views(key: str) -> dict[str, NDArray[np.uint8]]:
         made["query"].append(apply(image, query, size))
         made["positive"].append(apply(image, positive, size))
         made["patch"].append(patches.apply(made["query"][-1], patches.sample(rng, size, size, size, patch)))
-        texture = texture_cue(image, rng, fast=True)
+        texture = Texture(fast=True)(image, rng)
         made["texture"].append(apply(texture, query, size))
     return {role: np.stack(rows) for role, rows in made.items()}

@@ -16,7 +16,6 @@ import numpy as np
 from cuewise.cues.corruptions import blur, digital, noise, weather
 from cuewise.cues.corruptions.source import Bytes, Source
 from cuewise.cues.corruptions.spatter import spatter
-from cuewise.cues.registry import register
 from cuewise.errors import UserError
 
 __all__ = ["CORRUPTIONS", "FAMILIES", "SEVERITIES", "Corruption", "corrupt", "corruption_rng", "variants"]
@@ -125,21 +124,3 @@ def variants(
         for severity in strengths:
             rng = corruption_rng(seed, name, corruption, severity)
             yield corruption, severity, source.finish(CORRUPTIONS[corruption].function(source, severity, rng))
-
-
-@register(
-    "corrupted",
-    "one of the ImageNet-C corruptions at severity 1 to 5",
-    corruption="gaussian_noise",
-    severity=3,
-    scale_to_image=False,
-)
-def corrupted_cue(
-    image: Bytes,
-    rng: np.random.Generator,
-    *,
-    corruption: str = "gaussian_noise",
-    severity: int = 3,
-    scale_to_image: bool = False,
-) -> Bytes:
-    return corrupt(image, corruption, severity, rng, scale_to_image=scale_to_image)
