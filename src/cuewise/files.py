@@ -8,7 +8,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO, Any
+from typing import Any, BinaryIO
 
 from cuewise.errors import UserError
 
@@ -37,7 +37,7 @@ def aside(file: Path, *, shared: bool = False, sync: bool = True) -> Iterator[Pa
 
 
 @contextmanager
-def writing(file: Path, *, shared: bool = False, sync: bool = True) -> Iterator[IO[bytes]]:
+def writing(file: Path, *, shared: bool = False, sync: bool = True) -> Iterator[BinaryIO]:
     """A binary handle whose content becomes `file` when the block ends well."""
     with aside(file, shared=shared, sync=sync) as part, part.open("wb") as handle:
         yield handle

@@ -190,12 +190,21 @@ def _refuse_deletion(out: Path, content: Content, found: str | None, reads: Iter
         words = f"{CONTENTS[found].words}, not {content.words}"
         raise UserError(f"--overwrite would delete {out}, which holds {words}; name another --out")
     place = os.path.realpath(out)
-    for spec in map(str, reads):
-        for path in (spec.partition("?")[0], spec.rpartition(":")[2]):
-            if (os.path.realpath(path) + os.sep).startswith(place + os.sep):
-                raise UserError(
-                    f"--overwrite would delete {path}, which this command reads; name another --out"
-                )
+    for path in filter(None, map(_file_of, map(str, reads))):
+        if (os.path.realpath(path) + os.sep).startswith(place + os.sep):
+            raise UserError(f"--overwrite would delete {path}, which this command reads; name another --out")
+
+
+def _file_of(spec: str) -> Path | None:
+    """The file or folder on disk that a DATA or MODEL names, if it names one."""
+    for text in (spec.partition("?")[0], spec.rpartition(":")[2].partition("?")[0]):
+        path = Path(text)
+        if path.exists():
+            return path
+        archive = next((p for p in path.parents if p.is_file()), None)  # a folder inside a zip
+        if archive is not None:
+            return archive
+    return None
 
 
 def entries(out: Path) -> list[Path]:
@@ -209,7 +218,7 @@ def read_mark(out: Path) -> dict[str, Any]:
         content = json.loads((out / HIDDEN / "mark.json").read_bytes())
     except (OSError, ValueError):
         return {}
-    return content if isinstance(content, dict) else {}
+    return content if isinstance(content, dict) and isinstance(content.get("kind"), str) else {}
 
 
 def write_mark(out: Path, kind: str, **more: Any) -> None:
@@ -241,8 +250,8 @@ def _put_back(out: Path) -> None:
     if mark["phase"] == "new":
         for path in entries(out):
             shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
-        write_mark(out, str(mark.get("kind")), phase="moving", before=mark["before"])
+        write_mark(out, str(mark.get("kind")), phase="moving", before=mark.get("before"))
     for path in sorted(replaced.iterdir()) if replaced.is_dir() else ():
         os.rename(path, out / path.name)
-    write_json(out / HIDDEN / "mark.json", mark["before"])
+    write_json(out / HIDDEN / "mark.json", mark.get("before"))
     shutil.rmtree(replaced, ignore_errors=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import sys
 import time
 from pathlib import Path
@@ -12,6 +11,7 @@ from cuewise.audits.run import audit_models
 from cuewise.config import merge
 from cuewise.data import open_data
 from cuewise.errors import Interrupted, UserError
+from cuewise.folders import claim_folder
 from cuewise.progress import clock
 from cuewise.report.folders import report_audits
 from cuewise.studies.jobs import Job, images_of, is_begun, is_trained
@@ -30,34 +30,33 @@ def run_demo(out: Path, *, overwrite: bool = False) -> dict[str, Any]:
     began = time.monotonic()
     images = images_of(COMMON, len(open_data(COMMON["data"])))
     jobs = [Job(merge(COMMON, dial), str(out / name), (), images) for name, dial in ARMS.items()]
-    for job in jobs:
-        if (Path(job.folder) / "config.yaml").is_file() and (overwrite or not is_begun(job)):
-            if not overwrite:
+    with claim_folder(out, "demo", resume=True, overwrite=overwrite) as claim:
+        claim.started()
+        for job in jobs:
+            if (Path(job.folder) / "config.yaml").is_file() and not is_begun(job):
                 raise UserError(
                     f"{job.folder} holds another run; name another --out, or --overwrite to replace it"
                 )
-            shutil.rmtree(job.folder)
-    if not all(is_trained(job) for job in jobs):
-        out.mkdir(parents=True, exist_ok=True)
-        said = ", ".join(f"{name} ({describe(dial)})" for name, dial in ARMS.items())
-        print(f"pretraining side by side: {said}", file=sys.stderr)
-        workers, _ = job_count("auto")
-        try:
-            run_jobs(jobs, SHAPES, out / "workers.log", workers, 1, "pretraining")
-        except KeyboardInterrupt:
-            raise Interrupted("stopped; the same command goes on") from None
-    print("auditing both", file=sys.stderr)
-    found = audit_models(
-        [job.folder for job in jobs],
-        out / "audit",
-        train=list(SHAPES.sets["probe"]),
-        test=[],
-        only=AUDITS,
-        names=list(ARMS),
-    )
-    result = report_audits(found, out, title="What changes when an encoder is taught to ignore texture")
-    result["took"] = clock(time.monotonic() - began)
-    return result
+        if not all(is_trained(job) for job in jobs):
+            said = ", ".join(f"{name} ({describe(dial)})" for name, dial in ARMS.items())
+            print(f"pretraining side by side: {said}", file=sys.stderr)
+            workers, _ = job_count("auto")
+            try:
+                run_jobs(jobs, SHAPES, out / "workers.log", workers, 1, "pretraining")
+            except KeyboardInterrupt:
+                raise Interrupted("stopped; the same command resumes") from None
+        print("auditing both", file=sys.stderr)
+        found = audit_models(
+            [job.folder for job in jobs],
+            out / "audit",
+            train=list(SHAPES.sets["probe"]),
+            test=[],
+            only=AUDITS,
+            names=list(ARMS),
+        )
+        result = report_audits(found, out, title="What changes when an encoder is taught to ignore texture")
+        result["took"] = clock(time.monotonic() - began)
+        return result
 
 
 def describe(dial: dict[str, Any]) -> str:

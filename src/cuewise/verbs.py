@@ -7,6 +7,7 @@ The help text of an option is its line in the docstring. Heavy imports wait unti
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -284,38 +285,45 @@ def audit(
     address: of the Ray cluster
     overwrite: replace the audit in --out
     """
-    from cuewise.audits.run import audit_models, claim, comparison, finish
+    from cuewise.audits.run import audit_models, comparison, finish
+    from cuewise.audits.saved import unfinished
     from cuewise.encoders.load import with_space
-    from cuewise.report.folders import claim_folder, report_audits
+    from cuewise.folders import claim_folder
+    from cuewise.report.folders import report_audits
 
-    if not claim(Path(out), overwrite):
-        claim_folder(Path(out), overwrite)
     names = [a for a in only.split(",") if a] if only else []
-    found = audit_models(
-        [with_space(m, space) for m in model],
-        Path(out),
-        train=train or [],
-        test=test or [],
-        only=names,
-        size=size,
-        seed=seed,
-        device=device,
-        limit=limit,
-        answers=answers,
-        class_map=class_map,
-        options={
-            "human": human,
-            "reference_errors": reference_errors,
-            "superclasses": superclasses,
-            "masks": masks,
-        },
-        workers=None if workers == "auto" else int(workers),
-        engine=engine,
-        address=address,
-        unfinished=True,
-    )
-    result = report_audits(found, Path(out))
-    finish(Path(out))
+    place = Path(out)
+    reads = [*model, *(train or []), *(test or [])]
+    with claim_folder(place, "audit", resume=unfinished(place), overwrite=overwrite, reads=reads) as claim:
+        if claim.resuming:
+            print(f"{out}: resuming an interrupted audit", file=sys.stderr, flush=True)
+        found = audit_models(
+            [with_space(m, space) for m in model],
+            place,
+            train=train or [],
+            test=test or [],
+            only=names,
+            size=size,
+            seed=seed,
+            device=device,
+            limit=limit,
+            answers=answers,
+            class_map=class_map,
+            options={
+                "human": human,
+                "reference_errors": reference_errors,
+                "superclasses": superclasses,
+                "masks": masks,
+            },
+            workers=None if workers == "auto" else int(workers),
+            engine=engine,
+            address=address,
+            unfinished=True,
+            started=claim.started,
+        )
+        result = report_audits(found, place)
+        claim.finished()
+        finish(place)
     return {**result, **comparison([document for _, document in found])}
 
 

@@ -65,7 +65,7 @@ def test_refusals(audited: Path, tmp_path: Path, folder: Path) -> None:
         compare(str(folder), str(audited), out=str(tmp_path / "z"))
     (tmp_path / "precious").mkdir()
     (tmp_path / "precious" / "x.txt").write_text("mine")
-    with pytest.raises(UserError, match="holds no report"):
+    with pytest.raises(UserError, match="did not write"):
         audit(MODEL, out=str(tmp_path / "precious"), overwrite=True)
 
 

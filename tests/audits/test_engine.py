@@ -190,7 +190,7 @@ def test_kill_9_in_the_middle_and_again(tmp_path: Path) -> None:
     told = subprocess.run(
         [sys.executable, "-c", code, str(out)], capture_output=True, text=True, check=True
     ).stderr
-    assert "going on with an interrupted audit" in told
+    assert "resuming an interrupted audit" in told
     assert kept >= 4
     assert not (out / FOLDER).exists()
     whole = audit(
@@ -204,7 +204,7 @@ def test_a_folder_that_is_the_users_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "a" / FOLDER).mkdir(parents=True)
     (tmp_path / "a" / FOLDER / "thesis.txt").write_text("mine")
     for overwrite in (False, True):
-        with pytest.raises(UserError, match=r"not empty|no report"):
+        with pytest.raises(UserError, match=r"not empty|did not write"):
             audit(ENCODER, out=str(tmp_path / "a"), only="similarity", overwrite=overwrite)
     assert (tmp_path / "a" / FOLDER / "thesis.txt").exists()
 

@@ -95,6 +95,15 @@ def test_changed_settings_are_refused_by_name(photos: Photos, tmp_path: Path) ->
     assert tree(out) == before
 
 
+def test_overwrite_with_settings_that_are_refused_removes_nothing(photos: Photos, tmp_path: Path) -> None:
+    source, out = photos(2), tmp_path / "out"
+    make_set("patch", source, out, workers=0)
+    before = tree(out)
+    with pytest.raises(UserError):
+        make_set("patch", source, out, workers=0, overwrite=True, set=["patch_size=9:3"])
+    assert tree(out) == before
+
+
 def test_overwrite_removes_what_was_made_and_nothing_else(photos: Photos, tmp_path: Path) -> None:
     source, out = photos(2), tmp_path / "out"
     make_set("gaussian", source, out, workers=0, format="jpeg")

@@ -12,6 +12,7 @@ import torch
 
 from cuewise import UserError, pretrain
 from cuewise.cli import main
+from cuewise.folders import write_mark
 from cuewise.train.log import Log, read_metrics
 from tests.train.test_pretrain import SMALL as MOCO
 
@@ -128,7 +129,7 @@ def test_no_room_from_the_start(folder: Path, tmp_path: Path, capfd: pytest.Capt
         "cuewise/resnet-tiny?width=8",
     ]
     words += ["--size", "16", "--batch-size", "8", "--workers", "0", "--steps", "1", "--set", "moco.queue=32"]
-    (tmp_path / "run").mkdir()
+    write_mark(tmp_path / "run", "run")
     (tmp_path / "run" / "config.yaml.part").symlink_to(FULL)
     assert main([*words, "--resume"]) == 2
     said = capfd.readouterr().err

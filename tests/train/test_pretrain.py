@@ -168,7 +168,7 @@ def test_resume_refuses_another_configuration_and_names_the_difference(whole: Pa
 def test_overwrite_does_not_delete_a_strangers_folder(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "thesis").mkdir()
     (tmp_path / "thesis" / "chapter.tex").write_text("years of work")
-    with pytest.raises(UserError, match="not a run of cuewise"):
+    with pytest.raises(UserError, match="cuewise did not write"):
         pretrain(str(folder), out=str(tmp_path / "thesis"), overwrite=True, **SMALL)
     assert (tmp_path / "thesis" / "chapter.tex").exists()
 

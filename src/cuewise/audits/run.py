@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import math
-import shutil
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,7 @@ from cuewise.audits.audit import Audit, Finding, choose
 from cuewise.audits.engine import Engine
 from cuewise.audits.keys import data_key
 from cuewise.audits.ray_engine import RayEngine
-from cuewise.audits.saved import Saved, unfinished
+from cuewise.audits.saved import Saved
 from cuewise.audits.subject import Settings, Subject
 from cuewise.audits.subjects import Request, load_seeded, prepare, read_settings, wants_head
 from cuewise.encoders.load import as_torch_device, parameters
@@ -44,11 +43,13 @@ def audit_models(
     engine: str = "local",
     address: str | None = None,
     unfinished: bool = False,
+    started: Callable[[], None] = lambda: None,
 ) -> list[tuple[Path, dict[str, Any]]]:
     """Audit each model; writes audit.json into `out` (one model) or into one folder per model below it.
 
     options: of single audits, as typed: {"human": "decisions.csv"}
     unfinished: keep what an interrupted audit resumes from, for the caller to clear once the report is written
+    started: called once every model and set has been opened
     """
     if not models:
         raise UserError(
@@ -67,6 +68,7 @@ def audit_models(
             encoder = load_seeded(model, size, wants_head(request), seed).to(as_torch_device(device))
             folder = out if len(models) == 1 else out / _folder_name(name)
             subjects.append((model, prepare(model, name, encoder, folder, request, runner)))
+        started()
         saved.begin()
         return _ask_all(subjects, questions, request, saved, runner, unfinished)
     except KeyboardInterrupt:
@@ -147,17 +149,6 @@ def _known(subject: Subject, question: Audit, saved: Saved) -> Finding | None:
     plain = [{k: math.nan if v is None else v for k, v in s.items()} for s in content["scores"]]
     scores = [Score(**s) for s in plain]  # type: ignore[arg-type]
     return Finding(scores, **{k: v for k, v in content.items() if k != "scores"})
-
-
-def claim(out: Path, overwrite: bool) -> bool:
-    """Whether `out` holds an interrupted audit that goes on; with --overwrite it is removed instead."""
-    if not unfinished(out):
-        return False
-    if overwrite:
-        shutil.rmtree(out)
-        return False
-    print(f"{out}: going on with an interrupted audit", file=sys.stderr, flush=True)
-    return True
 
 
 def finish(out: Path) -> None:

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from cuewise.errors import UserError
 from cuewise.files import write_text, writing
+from cuewise.folders import read_mark
 
 FOLDER = "unfinished"
 MARK = ".cuewise-audit"  # a folder of that name without it is the user's
@@ -109,6 +110,9 @@ class Saved:
 
 def unfinished(out: Path) -> bool:
     """Whether a folder holds an audit that was interrupted."""
+    mark = read_mark(out)
+    if mark.get("kind") == "audit" and "phase" not in mark:
+        return not mark.get("finished")
     return (out / FOLDER / MARK).is_file()
 
 

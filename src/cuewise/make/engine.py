@@ -19,10 +19,11 @@ from typing import Any
 from cuewise.data import BrokenImage
 from cuewise.data.workers import prepare_worker
 from cuewise.errors import UserError
+from cuewise.files import write_error
 from cuewise.make.journal import Journal, Records
 from cuewise.make.plan import Plan
 from cuewise.make.render import Kitchen, Made, Recipe, broken, unreadable
-from cuewise.make.store import Store, mendable
+from cuewise.make.store import AGAIN, Store
 
 CHUNK_SECONDS = 0.3  # of work handed out at once: little to lose, few messages
 CHUNK_MOST = 64
@@ -60,7 +61,7 @@ class Job:
         try:
             self.store.put(made, journal)
         except OSError as error:
-            raise mendable(error, self.store.folder) from error
+            raise write_error(error, self.store.folder, AGAIN) from error
         return Done(made.index, sum(len(data) for _, data in made.files), made.broken)
 
 

@@ -8,22 +8,22 @@ from pathlib import Path
 from typing import Any
 
 from cuewise.data import BrokenImage, Image, decode
+from cuewise.files import writing
 from cuewise.make.encode import Format
 from cuewise.make.engine import Job
 from cuewise.make.journal import Records
 from cuewise.make.manifest import MANIFESTS, write_rows
 from cuewise.make.preview import PAIRS, grid, spread
-from cuewise.make.store import writing_aside
 
 
 def finish(job: Job, records: Records, form: str, wanted: int) -> None:
     """Write manifest and preview; the first `wanted` items are made, others perhaps."""
     store = job.store
-    with writing_aside(store.folder / MANIFESTS[form], store.aside / "manifest") as file:
+    with writing(store.folder / MANIFESTS[form]) as file:
         write_rows(file, all_rows(job, records, wanted), form)
     pairs = list(preview_pairs(job, records))
     if pairs:
-        with writing_aside(preview_path(job), store.aside / "preview") as file:
+        with writing(preview_path(job)) as file:
             file.write(Format("png").encode(grid(pairs)))
 
 

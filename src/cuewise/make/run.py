@@ -79,8 +79,8 @@ def make_set(
         if dry_run:
             return look_ahead(chosen, job, wanted, count)
         state = describe(job, manifest, shards, limit if shards is not None else None)
-        with Session(job, state, overwrite) as session:
-            return session.go(wanted, chosen, "ray" if engine == "ray" else count, address)
+        with Session(job, chosen, state, overwrite) as session:
+            return session.go(wanted, "ray" if engine == "ray" else count, address)
 
     if grid is None:
         return one(kind, set, folder)

@@ -12,6 +12,8 @@ import numpy as np
 
 from cuewise.data import BrokenImage
 from cuewise.errors import Interrupted, UserError
+from cuewise.files import write_error
+from cuewise.folders import claim_folder
 from cuewise.make import engine, ray_engine
 from cuewise.make.engine import Done, Job
 from cuewise.make.finish import finish, preview_path
@@ -22,7 +24,7 @@ from cuewise.make.plan import Piece
 from cuewise.make.render import Recipe
 from cuewise.make.shards import Packer
 from cuewise.make.state import read_state, refuse_change, remove_made, write_state
-from cuewise.make.store import locked, mendable
+from cuewise.make.store import AGAIN
 from cuewise.progress import Progress
 
 LISTED = 20  # broken images named on the terminal
@@ -48,8 +50,8 @@ class Tally:
 class Session:
     """Holds the folder for one run; entering refuses a folder that holds something else."""
 
-    def __init__(self, job: Job, state: dict[str, Any], overwrite: bool) -> None:
-        self.job, self.state, self.overwrite = job, state, overwrite
+    def __init__(self, job: Job, chosen: Maker, state: dict[str, Any], overwrite: bool) -> None:
+        self.job, self.chosen, self.state, self.overwrite = job, chosen, state, overwrite
         self.manifest = job.store.folder / MANIFESTS[state["manifest"]]
         self.stack = ExitStack()
 
@@ -57,19 +59,20 @@ class Session:
         store = self.job.store
         before = read_state(store.folder)
         try:
-            store.hidden.mkdir(parents=True, exist_ok=True)
-            self.stack.enter_context(locked(store.hidden))
+            self.stack.enter_context(claim_folder(store.folder, "set", resume=True))
             if before is not None and not self.overwrite:
                 refuse_change(store.folder, before, self.state)
                 store.prepare()
             else:
+                if before is not None:
+                    warm_up(self.chosen, self.job.recipe)  # bad settings end here, before anything is removed
                 remove_made(store.folder)
                 store.prepare()
                 write_state(store.folder, self.state)
         except OSError as error:
             self.stack.close()
-            raise mendable(error, store.folder) from error
-        except UserError:
+            raise write_error(error, store.folder, AGAIN) from error
+        except BaseException:
             self.stack.close()
             raise
         return self
@@ -77,20 +80,16 @@ class Session:
     def __exit__(self, *exc: object) -> None:
         self.stack.close()
 
-    def go(
-        self, wanted: int, chosen: Maker, workers: int | Literal["ray"], address: str | None = None
-    ) -> dict[str, Any]:
+    def go(self, wanted: int, workers: int | Literal["ray"], address: str | None = None) -> dict[str, Any]:
         """Make what is missing of the first `wanted` items and finish the set."""
         try:
-            return self._go(wanted, chosen, workers, address)
+            return self._go(wanted, workers, address)
         except OSError as error:
-            raise mendable(error, self.job.store.folder) from error
+            raise write_error(error, self.job.store.folder, AGAIN) from error
         except KeyboardInterrupt:
-            raise Interrupted("stopped; run the same command again to go on") from None
+            raise Interrupted(f"stopped; {AGAIN}") from None
 
-    def _go(
-        self, wanted: int, chosen: Maker, workers: int | Literal["ray"], address: str | None
-    ) -> dict[str, Any]:
+    def _go(self, wanted: int, workers: int | Literal["ray"], address: str | None) -> dict[str, Any]:
         store, began = self.job.store, time.monotonic()
         finished = self.manifest.exists()
         if finished:
@@ -100,7 +99,7 @@ class Session:
         packer = Packer(store, items, _broken(records) if store.plan.shard_size else set())
         records.close()
         if items:
-            warm_up(chosen, self.job.recipe)
+            warm_up(self.chosen, self.job.recipe)
             with suppress(BrokenImage):  # said when its turn comes
                 self.job.plan.piece(items[0])  # generated sources have kernels, too
         start = time.monotonic()
@@ -131,9 +130,7 @@ class Session:
                     if one.broken is not None:
                         self._say(bar, one, len(tally.broken))
         except KeyboardInterrupt:
-            raise Interrupted(
-                f"stopped after {before + tally.made} of {wanted} images; run the same command again to go on"
-            ) from None
+            raise Interrupted(f"stopped after {before + tally.made} of {wanted} images; {AGAIN}") from None
         finally:
             close = getattr(stream, "close", None)
             if close is not None:

@@ -10,7 +10,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from cuewise.errors import UserError
-from cuewise.make.store import Store, writing_aside
+from cuewise.files import writing
+from cuewise.make.store import Store
 
 
 class Packer:
@@ -39,7 +40,7 @@ class Packer:
         size = self.plan.shard_size
         target = self.store.folder / self.plan.shard_name(shard)
         with (
-            writing_aside(target, self.store.aside / f"shard-{shard}") as file,
+            writing(target) as file,
             tarfile.open(
                 fileobj=file, mode="w", format=tarfile.PAX_FORMAT, encoding="utf-8", errors="surrogateescape"
             ) as tar,

@@ -12,8 +12,8 @@ from typing import Any
 
 from cuewise.data import Dataset
 from cuewise.errors import UserError
+from cuewise.files import write_bytes
 from cuewise.make.manifest import MANIFESTS, read_rows
-from cuewise.make.store import writing_aside
 
 STATE = "make.json"
 
@@ -44,8 +44,7 @@ def read_state(folder: Path) -> dict[str, Any] | None:
 
 def write_state(folder: Path, state: dict[str, Any]) -> None:
     """Write make.json, whole or not at all."""
-    with writing_aside(folder / STATE, folder / ".cuewise" / "aside" / STATE) as file:
-        file.write(json.dumps(state, indent=2).encode() + b"\n")
+    write_bytes(folder / STATE, json.dumps(state, indent=2).encode() + b"\n")
 
 
 def refuse_change(folder: Path, old: dict[str, Any], new: dict[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""The folder that is written: images appear whole or not at all, and what is done can be told after any end.
+"""The folder that is written: images appear whole or not at all, and progress is recoverable after a crash.
 
 DST/class/name.png …      or DST/shards-000.tar …
 DST/manifest.jsonl        written last, in the order of the source
@@ -8,20 +8,16 @@ DST/.cuewise/             journals, files in the making, and images that wait fo
 
 from __future__ import annotations
 
-import errno
 import os
 import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
 
-from cuewise.errors import UserError
+from cuewise.folders import HIDDEN
 from cuewise.make.journal import Journal, Records
 from cuewise.make.plan import Plan
 from cuewise.make.render import Made
 
-FULL = (errno.ENOSPC, errno.EDQUOT)
+AGAIN = "run the same command again to resume"
 
 
 class Store:
@@ -29,7 +25,7 @@ class Store:
 
     def __init__(self, folder: Path, plan: Plan) -> None:
         self.folder, self.plan = folder, plan
-        self.hidden = folder / ".cuewise"
+        self.hidden = folder / HIDDEN
         self.journals, self.aside, self.staged = (
             self.hidden / part for part in ("journal", "aside", "staged")
         )
@@ -70,7 +66,7 @@ class Store:
                 os.replace(aside, path)
 
     def done(self, i: int, records: Records) -> bool:
-        """Whether item i needs no more work; broken sources of a tree are tried again, in case they were mended."""
+        """Whether item i needs no more work; broken sources of a tree are tried again, in case they were repaired."""
         if i not in records:
             return False
         if self.plan.shard_size and self.packed(i // self.plan.shard_size):
@@ -95,44 +91,3 @@ def _has(path: Path, size: int) -> bool:
         return path.stat().st_size == size
     except OSError:
         return False
-
-
-@contextmanager
-def writing_aside(path: Path, aside: Path) -> Iterator[Any]:
-    """A binary file that takes the place of `path` when the block ends well."""
-    aside.parent.mkdir(parents=True, exist_ok=True)
-    try:
-        with open(aside, "wb") as file:
-            yield file
-        os.replace(aside, path)
-    finally:
-        with suppress(FileNotFoundError):
-            aside.unlink()
-
-
-def mendable(error: OSError, folder: Path) -> UserError:
-    """What the user is told when writing fails; everything written so far is kept."""
-    again = "run the same command again to go on"
-    if error.errno in FULL:
-        return UserError(f"{folder}: the disk is full; make room and {again}")
-    return UserError(f"{folder} cannot be written ({os.strerror(error.errno or 0)}); mend that and {again}")
-
-
-@contextmanager
-def locked(folder: Path) -> Iterator[None]:
-    """Hold the folder for this process; a second `make` into it is refused, a dead one's hold is gone."""
-    try:
-        import fcntl
-    except ImportError:  # no such locks on Windows
-        yield
-        return
-    with open(folder / "lock", "w") as file:
-        try:
-            fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # per process: children do not keep it alive
-        except OSError as error:
-            if error.errno in (errno.EACCES, errno.EAGAIN):
-                text = (
-                    f"{folder.parent} is being written by another cuewise make; wait for it or choose another"
-                )
-                raise UserError(text) from None
-        yield

@@ -3,34 +3,18 @@
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from cuewise.audits.run import audit_models, short_names
 from cuewise.errors import UserError
+from cuewise.folders import claim_folder
 from cuewise.report.card import card_of_run
 from cuewise.report.page import write_report
 from cuewise.train.log import read_metrics
 
 Found = tuple[Path, dict[str, Any]]  # the folder of an audit and its document
-
-
-def claim_folder(out: Path, overwrite: bool) -> None:
-    """Make sure that a folder may be written: it is new, empty, or an audit that is to be replaced."""
-    if out.is_dir() and any(out.iterdir()):
-        ours = any((out / name).exists() for name in ("audit.json", "report.html"))
-        if not overwrite:
-            raise UserError(f"{out} is not empty: use --overwrite, or name another --out")
-        if not ours:
-            raise UserError(
-                f"--overwrite would delete {out}, which holds no report of cuewise; name another --out"
-            )
-        shutil.rmtree(out)
-    elif out.exists() and not out.is_dir():
-        raise UserError(f"--out {out} is a file; name a folder")
-    out.mkdir(parents=True, exist_ok=True)
 
 
 def report_audits(found: Sequence[Found], out: Path, title: str | None = None) -> dict[str, Any]:
@@ -63,19 +47,19 @@ def compare_folders(folders: Sequence[Path], out: Path, *, overwrite: bool = Fal
             raise UserError(
                 f"{folder} is neither an audit (audit.json) nor a finished run (encoder.safetensors)"
             )
-    claim_folder(out, overwrite)
-    found: list[Found] = []
-    for folder, name in zip(folders, short_names([str(f) for f in folders])):
-        if (folder / "audit.json").is_file():
-            found.append((folder, _read(folder / "audit.json")))
-        else:
-            place = out / "".join(c if c.isalnum() or c in "-_." else "-" for c in name)
-            found += audit_models([str(folder)], place, train=[], test=[], only=[], names=[name])
-    names = [d["model"]["name"] for _, d in found]
-    if len(set(names)) < len(names):  # two audits of models of the same name: call them by their folders
-        for (_, document), name in zip(found, short_names([str(f) for f in folders])):
-            document["model"]["name"] = name
-    return report_audits(found, out)
+    with claim_folder(out, "comparison", overwrite=overwrite, reads=folders):
+        found: list[Found] = []
+        for folder, name in zip(folders, short_names([str(f) for f in folders])):
+            if (folder / "audit.json").is_file():
+                found.append((folder, _read(folder / "audit.json")))
+            else:
+                place = out / "".join(c if c.isalnum() or c in "-_." else "-" for c in name)
+                found += audit_models([str(folder)], place, train=[], test=[], only=[], names=[name])
+        names = [d["model"]["name"] for _, d in found]
+        if len(set(names)) < len(names):  # two audits of models of the same name: call them by their folders
+            for (_, document), name in zip(found, short_names([str(f) for f in folders])):
+                document["model"]["name"] = name
+        return report_audits(found, out)
 
 
 def _read(file: Path) -> dict[str, Any]:

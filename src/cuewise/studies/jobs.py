@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import hashlib
 import json
 import shutil
@@ -20,6 +19,7 @@ from cuewise.config import FREE_TO_CHANGE, difference, resolve
 from cuewise.data import open_data
 from cuewise.errors import UserError
 from cuewise.files import write_json, write_text
+from cuewise.folders import HIDDEN, lock_folder, read_mark, write_mark
 from cuewise.studies.labs import Lab
 from cuewise.studies.measures import Quantities, find_measure
 from cuewise.studies.trained import Trained
@@ -107,7 +107,12 @@ def run_job(job: Job, lab: Lab) -> dict[str, Quantities]:
     """Train to the end (from the last checkpoint, where there is one), then take what has not been measured yet."""
     folder = Path(job.folder)
     folder.mkdir(parents=True, exist_ok=True)
-    with alone(folder), timed(folder):
+    with (
+        lock_folder(folder, "arm", wait=True),
+        timed(folder),
+    ):  # a worker of a killed command may still be at it
+        if read_mark(folder).get("kind") != "run":
+            write_mark(folder, "run")
         if not is_trained(job):
             train(job, folder)
         return take(job, lab, folder)
@@ -125,7 +130,7 @@ def train(job: Job, folder: Path) -> None:
             raise
         print(f"{folder.name}: {error}; starting this arm again", file=sys.stderr)
         for item in folder.iterdir():
-            if item.name not in ("lock", "seconds"):
+            if item.name not in (HIDDEN, "seconds"):
                 shutil.rmtree(item) if item.is_dir() else item.unlink()
         run_pretrain([config], folder, resume=True)
 
@@ -169,11 +174,3 @@ def timed(folder: Path) -> Iterator[None]:
         yield
     finally:
         write_text(file, f"{before + time.monotonic() - began:.1f}\n")
-
-
-@contextlib.contextmanager
-def alone(folder: Path) -> Iterator[None]:
-    """Two studies that share DIR never train the same arm at once: the second waits and finds it done."""
-    with (folder / "lock").open("w") as handle:
-        fcntl.flock(handle, fcntl.LOCK_EX)
-        yield

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import sys
 import time
 from collections.abc import Sequence
@@ -17,6 +16,7 @@ import torch
 from cuewise.config import merge
 from cuewise.errors import Interrupted, UserError
 from cuewise.files import write_json
+from cuewise.folders import check_folder, claim_folder
 from cuewise.progress import Progress
 from cuewise.studies.claims import ENOUGH_SEEDS, few_seeds
 from cuewise.studies.jobs import Job, is_done, measured_file
@@ -62,23 +62,29 @@ def run_studies(
         raise UserError(f"--seeds {seeds}: must be 1 or more ({ENOUGH_SEEDS} for intervals that can decide)")
     lab = with_method(in_precision(lab or lab_of(data, val, ood), precision), method)
     chosen = only_arms(choose(names), lab, arms)
-    claim(out, overwrite)
+    check_folder(out, "study", resume=True, overwrite=overwrite)
     workers, threads = job_count(jobs)
-    place = out / "arms"
-    full = int(lab.base["epochs"])
-    lengths = {s.name: epochs or full * s.times for s in chosen}
-    if budget is not None and epochs is None:
-        full = budgeted(chosen, lab, out, seeds, full, budget, workers, threads)
-        lengths = {s.name: full * s.times for s in chosen}
-    plan = make_plan(chosen, lab, place, seeds, lengths)
-    say_plan(plan, chosen, workers, threads)
-    try:
-        found, trained_now = work(plan, out, workers, threads)
-    except KeyboardInterrupt:
-        raise Interrupted(f"stopped; the same command goes on (finished arms are in {place})") from None
-    took = time.monotonic() - began
-    document = document_of(chosen, plan, found, took=took, trained_now=trained_now, budget=budget)
-    return write_results(document, out)
+    if budget is not None and budget <= 0:
+        raise UserError(f"--budget {budget}: a number of minutes")
+    reads = [spec for specs in lab.sets.values() for spec in specs]
+    with claim_folder(out, "study", resume=True, overwrite=overwrite, reads=reads) as claim:
+        place = out / "arms"
+        place.mkdir(exist_ok=True)
+        full = int(lab.base["epochs"])
+        lengths = {s.name: epochs or full * s.times for s in chosen}
+        if budget is not None and epochs is None:
+            full = budgeted(chosen, lab, out, seeds, full, budget, workers, threads)
+            lengths = {s.name: full * s.times for s in chosen}
+        plan = make_plan(chosen, lab, place, seeds, lengths)
+        claim.started()
+        say_plan(plan, chosen, workers, threads)
+        try:
+            found, trained_now = work(plan, out, workers, threads)
+        except KeyboardInterrupt:
+            raise Interrupted(f"stopped; the same command resumes (finished arms are in {place})") from None
+        took = time.monotonic() - began
+        document = document_of(chosen, plan, found, took=took, trained_now=trained_now, budget=budget)
+        return write_results(document, out)
 
 
 def in_precision(lab: Lab, precision: str) -> Lab:
@@ -95,19 +101,6 @@ def with_method(lab: Lab, method: str | None) -> Lab:
     if method is not None and method not in able:
         raise UserError(f"--method {method}: this lab has settings for {' and '.join(able)}")
     return replace(lab, main=method or lab.main)
-
-
-def claim(out: Path, overwrite: bool) -> None:
-    """Make sure that DIR may be written: new, empty, or a study of ours."""
-    if out.exists() and not out.is_dir():
-        raise UserError(f"--out {out} is a file; name a folder")
-    started = out.is_dir() and any(out.iterdir())
-    ours = (out / "arms").is_dir()
-    if started and not ours:
-        raise UserError(f"{out} is not empty and holds no study of cuewise; name another --out")
-    if started and overwrite:
-        shutil.rmtree(out)
-    (out / "arms").mkdir(parents=True, exist_ok=True)
 
 
 def job_count(text: str) -> tuple[int, int]:
@@ -143,8 +136,6 @@ def budgeted(
     }
     if note.is_file() and (saved := json.loads(note.read_text())).get("asked") == asked:
         return int(saved["epochs"])
-    if budget <= 0:
-        raise UserError(f"--budget {budget}: a number of minutes")
     plan = make_plan(chosen, lab, out / "arms", seeds, {s.name: s.times for s in chosen})
     of_first_seed = sorted({i for arms in plan.places.values() for jobs in arms.values() for i in jobs[:1]})
     times: dict[int, float] = {}

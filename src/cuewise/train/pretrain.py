@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import shutil
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from cuewise.encoders.load import save_encoder
 from cuewise.encoders.spaces import Heads, save_heads
 from cuewise.errors import UserError
 from cuewise.files import explain_full_disk, write_json, write_text
+from cuewise.folders import Claim, check_folder, claim_folder
 from cuewise.objectives.neighbours import knn_votes
 from cuewise.scores import proportion
 from cuewise.train.checkpoint import read_checkpoint
@@ -34,7 +35,12 @@ def run_pretrain(
     layers: Sequence[Mapping[str, Any]], out: Path, *, resume: bool = False, overwrite: bool = False
 ) -> dict[str, Any]:
     """Train as the layers of options say; returns a summary. With `resume`, go on from the last checkpoint."""
-    resuming = claim(out, resume, overwrite)
+    if resume and overwrite:
+        raise UserError("--resume and --overwrite exclude each other: keep the run, or start it again")
+    started = check_folder(out, "run", resume=resume, overwrite=overwrite)
+    if resume and not started:
+        print(f"nothing to resume in {out}: starting a new run", file=sys.stderr)
+    resuming = started and (out / "config.yaml").exists()
     saved = yaml.safe_load((out / "config.yaml").read_text()) if resuming else None
     config = resolve(*([saved] if saved else []), *layers)
     if not config.data:
@@ -49,8 +55,12 @@ def run_pretrain(
     fabric = launch(config.devices, config.num_nodes, config.precision, config.loop.timeout_minutes)
     fabric.launch()
     run = build(config, out, data, fabric)
-    with explain_full_disk(out, "resume with --resume from the last checkpoint"):
-        train(run, data, resuming)
+    reads = [*config.data, *config.val, config.model, *config.texture_data]
+    with (
+        explain_full_disk(out, "resume with --resume from the last checkpoint"),
+        claimed(out, fabric, resume, overwrite, reads) as claim,
+    ):
+        train(run, data, resuming, claim)
     return {
         "run": str(out),
         "encoder": str(out / "encoder.safetensors"),
@@ -60,8 +70,27 @@ def run_pretrain(
     }
 
 
-def train(run: Run, data: Dataset, resuming: bool) -> None:
-    """Write what is known before training, go on from a checkpoint if there is one, train."""
+@contextmanager
+def claimed(
+    out: Path, fabric: Any, resume: bool, overwrite: bool, reads: Sequence[str]
+) -> Iterator[Claim | None]:
+    """Hold RUN in the first process, the one that writes; all processes end where it is refused."""
+    refusal, claim = None, None
+    with ExitStack() as stack:
+        if fabric.is_global_zero:
+            try:
+                held = claim_folder(out, "run", resume=resume, overwrite=overwrite, reads=reads)
+                claim = stack.enter_context(held)
+            except UserError as error:
+                refusal = str(error)
+        refusal = fabric.broadcast(refusal)
+        if refusal is not None:
+            raise UserError(refusal)
+        yield claim
+
+
+def train(run: Run, data: Dataset, resuming: bool, claim: Claim | None) -> None:
+    """Write what is known before training, resume from a checkpoint if there is one, train."""
     out, fabric = run.folder, run.fabric
     if fabric.is_global_zero:
         (out / "checkpoints").mkdir(parents=True, exist_ok=True)
@@ -73,33 +102,12 @@ def train(run: Run, data: Dataset, resuming: bool) -> None:
         restore(run, read_checkpoint(checkpoint))
         if run.step >= run.total:
             print(f"{out} is already trained to its end ({run.total} steps)", file=sys.stderr)
+    if claim is not None:
+        claim.started()
     fit(run)
     if fabric.is_global_zero:
         write_environment(run, data)
     fabric.barrier()
-
-
-def claim(out: Path, resume: bool, overwrite: bool) -> bool:
-    """Make sure that RUN may be written; True if there is a run to resume."""
-    if resume and overwrite:
-        raise UserError("--resume and --overwrite exclude each other: keep the run, or start it again")
-    if out.exists() and not out.is_dir():
-        raise UserError(f"--out {out} is a file; name a folder")
-    started = out.is_dir() and any(out.iterdir())
-    if started and overwrite:
-        if not (out / "config.yaml").exists() and not (out / "environment.json").exists():
-            raise UserError(
-                f"--overwrite would delete {out}, which is not a run of cuewise; name another --out"
-            )
-        shutil.rmtree(out)
-        return False
-    if started and not resume:
-        raise UserError(
-            f"{out} is not empty: continue it with --resume, replace it with --overwrite, or name another --out"
-        )
-    if resume and not started:
-        print(f"nothing to resume in {out}: starting a new run", file=sys.stderr)
-    return resume and (out / "config.yaml").exists()
 
 
 def build(config: Config, out: Path, data: Dataset, fabric: Any) -> Run:
