@@ -28,6 +28,7 @@ def pretrain(
     out: str,
     method: str | None = None,
     model: str | None = None,
+    pretrained: bool = False,
     size: int | None = None,
     epochs: int | None = None,
     batch_size: int | None = None,
@@ -61,6 +62,7 @@ def pretrain(
     out: the run folder to write
     method: how to learn (see `cuewise list methods`) [moco]
     model: backbone: torchvision/NAME, timm/NAME, cuewise/resnet-tiny, package.module:factory [torchvision/resnet50]
+    pretrained: start from the library's published weights of --model: from its cache, else downloaded
     size: side of the views in pixels [224]
     epochs: passes over the images [200]
     batch_size: images a step on all devices together; the learning rate follows it [256]
@@ -89,15 +91,19 @@ def pretrain(
     overwrite: replace the run in --out
     """
     from cuewise.config import dotted
+    from cuewise.encoders.load import with_pretrained
+    from cuewise.errors import UserError
     from cuewise.recipes import settings_of
     from cuewise.report.card import card_of_run
     from cuewise.train.pretrain import run_pretrain
 
+    if pretrained and model is None:
+        raise UserError("--pretrained belongs to --model: name the one whose weights to start from")
     options: dict[str, Any] = {
         "data": [str(d) for d in data] or None,
         "val": val,
         "method": method,
-        "model": model,
+        "model": with_pretrained(model, pretrained) if model else None,
         "size": size,
         "epochs": epochs,
         "batch_size": batch_size,
@@ -136,6 +142,7 @@ def embed(
     out: str,
     batch_size: int = 128,
     space: str | None = None,
+    pretrained: bool = False,
     size: int | None = None,
     workers: str = "auto",
     device: str = "auto",
@@ -148,16 +155,17 @@ def embed(
     out: FILE.npz or FILE.parquet with features, paths, and labels when folders name them
     batch_size: images a forward pass
     space: of a looc run: v, z0, a left-out augmentation, all, or several joined by + [the encoder's features]
+    pretrained: take the library's published weights of torchvision/NAME or timm/NAME: from its cache, else downloaded
     size: side of the input in pixels [the model's own]
     workers: processes that load images: auto or a number
     device: auto, cpu, cuda, mps
     overwrite: replace the file in --out
     """
-    from cuewise.encoders.load import with_space
+    from cuewise.encoders.load import with_pretrained, with_space
     from cuewise.probes.embed import write_embeddings
 
     return write_embeddings(
-        with_space(model, space),
+        with_space(with_pretrained(model, pretrained), space),
         list(data),
         Path(out),
         batch_size=batch_size,
@@ -186,6 +194,7 @@ def probe(
     lr: float | None = None,
     steps: int | None = None,
     space: str | None = None,
+    pretrained: bool = False,
     size: int | None = None,
     seed: int = 0,
     cache: bool | None = None,
@@ -209,17 +218,18 @@ def probe(
     lr: learning rate of finetune [the preset's, chosen on held-out images where there are several]
     steps: stop fine-tuning after that many steps, the schedule unchanged
     space: of a looc run: v, z0, a left-out augmentation, all, or several joined by + [the encoder's features]
+    pretrained: take the library's published weights of torchvision/NAME or timm/NAME: from its cache, else downloaded
     size: side of the input in pixels [the model's own]
     seed: of everything random
     cache: keep features on disk and use them again (--no-cache does not) [on]
     device: auto, cpu, cuda, mps
     """
-    from cuewise.encoders.load import with_space
+    from cuewise.encoders.load import with_pretrained, with_space
     from cuewise.probes.run import run_probe
 
     return run_probe(
         kind,
-        with_space(model, space),
+        with_space(with_pretrained(model, pretrained), space),
         train=train,
         test=test or [],
         size=size,
@@ -254,6 +264,7 @@ def audit(
     superclasses: str | None = None,
     masks: str | None = None,
     space: str | None = None,
+    pretrained: bool = False,
     size: int | None = None,
     seed: int = 0,
     device: str = "auto",
@@ -277,6 +288,7 @@ def audit(
     superclasses: a JSON file of class and superclass, or imagenet-dogs, for accuracy on kinds and on their breeds
     masks: images named as those of --test, white where the object is, for the share of saliency on it
     space: of a looc run: v, z0, a left-out augmentation, all, or several joined by + [the encoder's features]
+    pretrained: take the library's published weights of torchvision/NAME or timm/NAME: from its cache, else downloaded
     size: side of the input in pixels [the model's own]
     seed: of everything random
     device: auto, cpu, cuda, mps
@@ -287,7 +299,7 @@ def audit(
     """
     from cuewise.audits.run import audit_models, comparison, finish
     from cuewise.audits.saved import unfinished
-    from cuewise.encoders.load import with_space
+    from cuewise.encoders.load import with_pretrained, with_space
     from cuewise.folders import claim_folder
     from cuewise.report.folders import report_audits
 
@@ -298,7 +310,7 @@ def audit(
         if claim.resuming:
             print(f"{out}: resuming an interrupted audit", file=sys.stderr, flush=True)
         found = audit_models(
-            [with_space(m, space) for m in model],
+            [with_space(with_pretrained(m, pretrained), space) for m in model],
             place,
             train=train or [],
             test=test or [],
@@ -416,7 +428,13 @@ def make(
 
 
 def export(
-    run: str, *, format: str, out: str, space: str | None = None, overwrite: bool = False
+    run: str,
+    *,
+    format: str,
+    out: str,
+    space: str | None = None,
+    pretrained: bool = False,
+    overwrite: bool = False,
 ) -> dict[str, Any]:
     """Write a trained encoder for another library.
 
@@ -424,12 +442,15 @@ def export(
     format: safetensors, torchvision, timm or onnx
     out: the file to write
     space: of a looc run: v, z0, a left-out augmentation, all, or several joined by + (onnx)
+    pretrained: take the library's published weights of torchvision/NAME or timm/NAME: from its cache, else downloaded
     overwrite: replace the file in --out
     """
     from cuewise.encoders.export import export_encoder
-    from cuewise.encoders.load import with_space
+    from cuewise.encoders.load import with_pretrained, with_space
 
-    return export_encoder(with_space(run, space), format, Path(out), overwrite=overwrite)
+    return export_encoder(
+        with_space(with_pretrained(run, pretrained), space), format, Path(out), overwrite=overwrite
+    )
 
 
 def reproduce(

@@ -11,6 +11,9 @@ import sys
 from pathlib import Path
 
 import pytest
+import timm
+from PIL import Image, ImageOps
+from safetensors.torch import save_file
 
 from cuewise.cli import build_parser
 from cuewise.verbs import VERBS
@@ -64,9 +67,15 @@ def test_documented_options_exist(page: str, command: str) -> None:
 
 @pytest.fixture(scope="module")
 def workplace(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with `photos` in it, shared by the commands: later ones use what earlier ones made."""
+    """A folder with photographs and weights, shared by the commands: later ones use what earlier ones made."""
     place = tmp_path_factory.mktemp("readme")
     shutil.copytree(folder, place / "photos")
+    shutil.copytree(folder, place / "more-photos")
+    for file in (place / "more-photos").rglob("*.jpg"):
+        with Image.open(file) as image:
+            ImageOps.mirror(image).save(file)
+    weights = timm.create_model("resnet10t").state_dict()
+    save_file({k: v.contiguous() for k, v in weights.items()}, str(place / "resnet10t.safetensors"))
     return place
 
 

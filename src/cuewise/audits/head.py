@@ -60,7 +60,7 @@ def load_model(spec: str, *, size: int | None, classifier: bool | None) -> Encod
             return load_encoder(spec, size=size, head=True)
         except UserError:  # weights of a backbone alone; if it is something else, the next line says so
             pass
-    encoder = load_encoder(spec, size=size)
+    encoder = load_encoder(spec, size=size, head=bool(classifier) and match is None)
     factory = not match and not Path(spec).exists() and ":" in spec  # package.module:factory
     if classifier and encoder.head is None and factory:
         encoder.head = nn.Identity()

@@ -17,6 +17,7 @@ from cuewise.audits.head import load_model, read_class_map
 from cuewise.audits.measured import Measured
 from cuewise.audits.subject import Cut, Settings, Subject
 from cuewise.encoders import Encoder
+from cuewise.encoders.card import warn_if_random
 from cuewise.errors import UserError
 
 ANSWERS = ("auto", "head", "probe")
@@ -70,7 +71,9 @@ def load_seeded(model: str, size: int | None, classifier: bool | None, seed: int
     """The model; one without weights gets the same random ones for the same seed, so that an audit can be repeated."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        return load_model(model, size=size, classifier=classifier)
+        encoder = load_model(model, size=size, classifier=classifier)
+    warn_if_random(encoder.card, model)
+    return encoder
 
 
 def prepare(

@@ -96,13 +96,14 @@ def weights_hash(encoder: nn.Module) -> str:
     printed = re.sub(r"0x[0-9a-f]+", "", repr(encoder))  # the place of a function in memory says nothing
     digest = hashlib.sha256(printed.encode())
     card = getattr(encoder, "card", None)
-    digest.update(json.dumps(card.as_dict() if card else None, sort_keys=True).encode())
+    plain = {k: v for k, v in card.as_dict().items() if k != "weights"} if card else None  # hashed below
+    digest.update(json.dumps(plain, sort_keys=True).encode())
     for name, module in encoder.named_modules():
         digest.update(f"{name} {type(module).__qualname__} {_settings(module)}\0".encode())
     for name, tensor in encoder.state_dict().items():
-        plain = tensor.detach().cpu().contiguous()
-        digest.update(f"{name} {plain.dtype} {tuple(plain.shape)}\0".encode())
-        digest.update(plain.reshape(-1).view(torch.uint8).numpy().data)
+        values = tensor.detach().cpu().contiguous()
+        digest.update(f"{name} {values.dtype} {tuple(values.shape)}\0".encode())
+        digest.update(values.reshape(-1).view(torch.uint8).numpy().data)
     return digest.hexdigest()
 
 

@@ -2,35 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
 from functools import cached_property
-from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from cuewise.encoders import tokens as token
+from cuewise.encoders.card import Card
 from cuewise.encoders.pooling import Features, find_last_map, map_and_pooled, pooled
 from cuewise.errors import UserError
-
-IMAGENET_MEAN, IMAGENET_STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
-
-
-@dataclass(frozen=True)
-class Card:
-    """What travels with the weights (encoder.json)."""
-
-    arch: str
-    size: int
-    mean: tuple[float, float, float] = IMAGENET_MEAN
-    std: tuple[float, float, float] = IMAGENET_STD
-    interpolation: str = "bilinear"
-    pool: str = "model"  # token, avg, max … as the library calls it; model: what its forward returns
-    method: str | None = None
-    cues: dict[str, Any] = field(default_factory=dict)
-
-    def as_dict(self) -> dict[str, Any]:
-        return {**asdict(self), "mean": list(self.mean), "std": list(self.std)}
 
 
 class Encoder(nn.Module):

@@ -13,8 +13,9 @@ import torchvision
 from timm.models.vision_transformer import VisionTransformer
 from torch import Tensor
 
+from cuewise.encoders.constructor import parse_options
 from cuewise.encoders.encoder import Encoder
-from cuewise.encoders.load import SPEC, load_encoder, parse_options
+from cuewise.encoders.load import SPEC, load_encoder
 from cuewise.encoders.spaces import Spaces
 from cuewise.encoders.vit_tiny import TIMM_NAME, ViTTiny
 from cuewise.encoders.weights import write_weights

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
-from cuewise.encoders.encoder import IMAGENET_MEAN, IMAGENET_STD
+from cuewise.encoders.card import IMAGENET_MEAN, IMAGENET_STD
 from cuewise.encoders.pooling import Features, find_last_map, map_and_pooled, pooled
 
 _XYZ = ((0.412453, 0.357580, 0.180423), (0.212671, 0.715160, 0.072169), (0.019334, 0.119193, 0.950227))

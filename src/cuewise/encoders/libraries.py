@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Iterable
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -13,13 +12,17 @@ from timm.data.config import resolve_data_config
 from timm.models import get_pretrained_cfg
 from torch import Tensor, nn
 
-from cuewise.encoders.encoder import Card, Encoder
+from cuewise.encoders.card import RANDOM, Card, Weights
+from cuewise.encoders.constructor import check_options, first_line
+from cuewise.encoders.encoder import Encoder
 from cuewise.encoders.lab import LabPair
 from cuewise.encoders.pooling import pool_of
+from cuewise.encoders.pretrained import fetching, torchvision_weights
 from cuewise.encoders.resnet_tiny import ResNetTiny
+from cuewise.encoders.resnet_variants import narrow, set_stem
 from cuewise.encoders.vit_tiny import ViTTiny
 from cuewise.encoders.weights import load_into
-from cuewise.errors import UserError
+from cuewise.errors import UserError, nearest, unknown
 
 LIBRARIES = ("torchvision", "timm", "cuewise")
 OWN = {
@@ -27,6 +30,17 @@ OWN = {
     "vit-tiny": ("patch", "width", "depth"),
     "lab": ("of",),
 }
+Pretrained = bool | str  # True, or the name of one of several sets of weights
+
+
+class Wanted(NamedTuple):
+    """What a library is asked for; 0 classes is a model without classifier, −1 the weights' own."""
+
+    name: str
+    options: dict[str, Any]
+    classes: int
+    size: int | None
+    pretrained: Pretrained = False
 
 
 class Built(NamedTuple):
@@ -46,20 +60,25 @@ def build(
     head: bool = False,
     spec: str | None = None,
     pool: str | None = None,
+    pretrained: Pretrained = False,
 ) -> Encoder:
     """A backbone by library name, with or without weights.
 
-    options  constructor options of the library
-    size     input side; models that are built for one size are built for this one
-    pool     how the weights were pooled when they were trained, where that is known
+    options     constructor options of the library
+    size        input side; models that are built for one size are built for this one
+    pool        how the weights were pooled when they were trained, where that is known
+    pretrained  ask the library for its weights (its cache, or a download)
     """
     library, _, name = arch.partition("/")
     full = spec.split(":")[0] if spec else arch
     classes = _classes_in(weights) if head and weights else 1000 if head and library != "cuewise" else 0
+    if library in ("torchvision", "timm"):
+        check_options(library, name, options or {})
     maker = {"torchvision": _torchvision, "timm": _timm, "cuewise": _own}[library]
-    built = maker(name, dict(options or {}), classes, size)
+    wanted = Wanted(name, dict(options or {}), -1 if head and pretrained else classes, size, pretrained)
+    built = maker(wanted)
     if pool and library == "timm" and pool_of(built.backbone) != pool:
-        built = maker(name, {**(options or {}), "global_pool": pool}, classes, size)
+        built = maker(wanted._replace(options={**(options or {}), "global_pool": pool}))
     card = replace(built.card, arch=full, size=size or built.card.size, pool=pool_of(built.backbone))
     encoder = Encoder(built.backbone, card, built.classifier if head else None)
     if weights is not None:
@@ -67,55 +86,89 @@ def build(
     return encoder
 
 
-def _torchvision(name: str, options: dict[str, Any], classes: int, size: int | None) -> Built:
+def _torchvision(wanted: Wanted) -> Built:
+    name, options = wanted.name, dict(wanted.options)
     names = torchvision.models.list_models(module=torchvision.models)
     if name not in names:
-        raise UserError(f"torchvision has no model {name!r}{nearest(name, names)}; see `cuewise list models`")
-    side = 224
-    if name.startswith("vit_"):  # positions for one input size
-        side = options.setdefault("image_size", size or side)
-    model = torchvision.models.get_model(name, weights=None, num_classes=classes or 1000, **options)
+        raise _no_model("torchvision", name, names)
+    card = Card(f"torchvision/{name}", 224, weights=RANDOM)
+    stem, width = options.pop("stem", None), options.pop("width", None)
+    state: dict[str, Tensor] | None = None
+    if wanted.pretrained:
+        if wanted.options:
+            raise UserError(
+                f"torchvision's weights of {name} fit {name} as it is: leave out ?{next(iter(wanted.options))}="
+            )
+        state, card = torchvision_weights(name, wanted.pretrained, card)
+    elif name.startswith("vit_"):  # positions for one input size
+        card = replace(card, size=options.setdefault("image_size", wanted.size or card.size))
+    classes = wanted.classes if wanted.classes > 0 else 1000
+    if width is not None:
+        model = _construct(card.arch, lambda: narrow(name, width, classes, options))
+    else:
+        get_model = torchvision.models.get_model
+        model = _construct(card.arch, lambda: get_model(name, weights=None, num_classes=classes, **options))
+    if stem is not None:
+        set_stem(model, name, stem)
     if hasattr(model, "aux_logits"):  # Inception and GoogLeNet return extra heads in training mode
         model.aux_logits = False
+    if state is not None:
+        model.load_state_dict({k: v for k, v in state.items() if k in model.state_dict()})
     linear = [(n, m) for n, m in model.named_modules() if isinstance(m, nn.Linear | nn.Conv2d)]
     where, classifier = linear[-1]
     parent, _, leaf = where.rpartition(".")
     setattr(model.get_submodule(parent), leaf, nn.Identity())
-    return Built(model, classifier, Card(f"torchvision/{name}", side))
+    return Built(model, classifier, card)
 
 
-def _timm(name: str, options: dict[str, Any], classes: int, size: int | None) -> Built:
-    if not timm.is_model(name.split(".")[0]):
-        raise UserError(
-            f"timm has no model {name!r}{nearest(name, timm.list_models())}; see `cuewise list models`"
-        )
-    known: Any = get_pretrained_cfg(name, allow_unregistered=True)
-    if size is not None and known is not None and known.fixed_input_size and size != known.input_size[-1]:
-        options.setdefault("img_size", size)
-    model: Any = timm.create_model(name, pretrained=False, num_classes=classes, **options)
+def _timm(wanted: Wanted) -> Built:
+    name, options = wanted.name, dict(wanted.options)
+    plain, _, tag = name.partition(".")
+    if not timm.is_model(plain):
+        raise _no_model("timm", plain, timm.list_models())
+    arch = f"timm/{name}"
+    known: Any = _construct(arch, lambda: get_pretrained_cfg(name, allow_unregistered=not tag))
+    fixed = known is not None and known.fixed_input_size
+    if wanted.size is not None and fixed and wanted.size != known.input_size[-1]:
+        options.setdefault("img_size", wanted.size)
+    if wanted.classes >= 0:
+        options["num_classes"] = wanted.classes
+    weights: Weights = RANDOM
+    if wanted.pretrained:
+        if wanted.pretrained is not True:
+            raise UserError(
+                f"timm's weights are named by a tag: timm/{plain}.{wanted.pretrained}?pretrained=1"
+            )
+        with fetching(arch, "timm"):
+            model: Any = timm.create_model(name, pretrained=True, **options)
+        weights = {"pretrained": f"timm/{plain}.{model.pretrained_cfg['tag']}"}
+    else:
+        model = _construct(arch, lambda: timm.create_model(name, pretrained=False, **options))
     config = resolve_data_config({}, model=model)
     side = options.get("img_size", config["input_size"][-1])
-    card = Card(f"timm/{name}", side, tuple(config["mean"]), tuple(config["std"]), config["interpolation"])
-    classifier = model.get_classifier() if classes else None
-    if classes:
+    mean, std = tuple(config["mean"]), tuple(config["std"])
+    card = Card(arch, side, mean, std, config["interpolation"], weights=weights)
+    classifier = model.get_classifier() if wanted.classes else None
+    if classifier is not None:
         model.reset_classifier(0)
     return Built(model, classifier, card)
 
 
-def _own(name: str, options: dict[str, Any], classes: int, size: int | None) -> Built:
+def _own(wanted: Wanted) -> Built:
+    name, options = wanted.name, dict(wanted.options)
     if name not in OWN:
-        raise UserError(f"no model cuewise/{name}: there are {', '.join(f'cuewise/{n}' for n in OWN)}")
+        raise unknown("cuewise has no model", name, OWN)
+    if wanted.pretrained:
+        raise UserError(f"cuewise/{name} has no published weights: train it, or give a file as MODEL:FILE")
     if name == "lab":
-        return _lab(options, size)
-    unknown = set(options) - set(OWN[name])
-    if unknown:
-        raise UserError(
-            f"cuewise/{name} has no option {sorted(unknown)[0]!r}: there are {', '.join(OWN[name])}"
-        )
-    if name == "vit-tiny":
-        side = size or 32
-        return Built(ViTTiny(side, **options), None, Card("cuewise/vit-tiny", side))
-    return Built(ResNetTiny(**options), None, Card("cuewise/resnet-tiny", 32))
+        return _lab(options, wanted.size)
+    for option in options:
+        if option not in OWN[name]:
+            raise unknown(f"cuewise/{name} has no option", option, OWN[name])
+    side = wanted.size or 32
+    maker = (lambda: ViTTiny(side, **options)) if name == "vit-tiny" else lambda: ResNetTiny(**options)
+    model = _construct(f"cuewise/{name}", maker)
+    return Built(model, None, Card(f"cuewise/{name}", side, weights=RANDOM))
 
 
 def _lab(options: dict[str, Any], size: int | None) -> Built:
@@ -128,13 +181,21 @@ def _lab(options: dict[str, Any], size: int | None) -> Built:
     return Built(pair, None, replace(L.card, arch="cuewise/lab"))
 
 
+def _no_model(library: str, name: str, names: list[str]) -> UserError:
+    near = nearest(name, names)
+    hint = f"did you mean {library}/{near}? " if near else ""
+    return UserError(f"{library} has no model {name!r}; {hint}see `cuewise list models`")
+
+
+def _construct(arch: str, maker: Callable[[], Any]) -> Any:
+    """What the library builds; an option that this model does not take is one line."""
+    try:
+        return maker()
+    except (TypeError, ValueError, AssertionError, RuntimeError, KeyError, NotImplementedError) as error:
+        raise UserError(f"{arch} cannot be built like that: {first_line(error)}") from error
+
+
 def _classes_in(weights: dict[str, Tensor]) -> int:
     """Rows of the last 2-D weight: the classifier's, in every library here."""
     rows = [len(v) for k, v in weights.items() if k.endswith("weight") and v.ndim == 2]
     return rows[-1] if rows else 1000
-
-
-def nearest(name: str, names: Iterable[str]) -> str:
-    """Names that are close to a mistyped one, as part of a message."""
-    close = difflib.get_close_matches(name, list(names), n=3)
-    return f" (close: {', '.join(close)})" if close else ""

@@ -2,58 +2,169 @@
 
 from __future__ import annotations
 
-import importlib
-import json
 import re
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import torch
-import yaml
 from torch import nn
 
-from cuewise.encoders.encoder import Card, Encoder
+from cuewise.encoders.card import read_card, weights_of_file
+from cuewise.encoders.constructor import parse_options
+from cuewise.encoders.encoder import Encoder
 from cuewise.encoders.libraries import build
-from cuewise.encoders.pooling import pool_of
+from cuewise.encoders.modules import call_factory, encoder_of_module
 from cuewise.encoders.spaces import in_space, read_heads
-from cuewise.encoders.weights import load_into, read_weights, write_weights
+from cuewise.encoders.weights import backbone_in_checkpoint, load_into, read_weights, write_weights
 from cuewise.errors import UserError
-from cuewise.files import aside
+from cuewise.files import write_json
 
 SPEC = re.compile(
     r"^(?P<arch>(?:torchvision|timm|cuewise)/[^:?]+)(?:\?(?P<options>[^:]*))?(?::(?P<weights>.+))?$"
 )
+FACTORY = re.compile(r"^(?P<factory>[A-Za-z_][\w.]*:[A-Za-z_]\w*)(?::(?P<weights>.+))?$")
 FORMS = (
     "a run folder, encoder.safetensors, torchvision/NAME, timm/NAME, cuewise/NAME or package.module:factory"
 )
 
 
-def load_encoder(spec: str | nn.Module, *, size: int | None = None, head: bool = False) -> Encoder:
+def load_encoder(
+    spec: str | nn.Module, *, size: int | None = None, head: bool = False, typed: bool = True
+) -> Encoder:
     """The encoder that MODEL names, in evaluation mode and float32; MODEL#SPACE is one of its embedding spaces.
 
-    size  input side for architectures that do not say; weights from disk bring their own
-    head  keep the classifier (`encoder.logits`) where the model has one
+    size   input side for architectures that do not say; weights from disk bring their own
+    head   keep the classifier (`encoder.logits`) where the model has one
+    typed  False: `spec` was read from a file and not typed by the user: no factory is imported, nothing is downloaded
     """
     if isinstance(spec, nn.Module):
-        return Encoder(spec, Card(type(spec).__name__, size or 224, pool=pool_of(spec))).eval()
+        return encoder_of_module(spec, type(spec).__name__, size=size, head=head)
     path = Path(spec)
     if "#" in spec and not path.exists():
         base, _, space = spec.rpartition("#")
         return _in_space(base, space, size)
     if path.is_dir():
         return _from_file(path / "encoder.safetensors", size)
-    if path.suffix in (".safetensors", ".json") and not SPEC.match(spec):
+    if match := SPEC.match(spec):
+        return _from_library(match, spec, size, head, typed)
+    if path.suffix == ".ckpt":
+        return _from_checkpoint(path, size)
+    if path.suffix in (".safetensors", ".json"):
         return _from_file(path.with_suffix(".safetensors"), size)
-    match = SPEC.match(spec)
-    if match:
-        options = parse_options(match["options"])
-        weights = read_weights(Path(match["weights"])) if match["weights"] else None
-        return build(match["arch"], options, size=size, weights=weights, head=head, spec=spec).eval()
-    if re.match(r"^[\w.]+:[\w.]+$", spec):
-        return Encoder(_call_factory(spec), Card(spec, size or 224)).eval()
+    if match := FACTORY.match(spec):
+        if not typed:
+            raise UserError(f"{spec} was read from a file and is not imported: type it as MODEL yourself")
+        return _from_factory(match, size, head)
     raise UserError(f"no model {spec!r}: give {FORMS}")
+
+
+def _from_library(match: re.Match[str], spec: str, size: int | None, head: bool, typed: bool) -> Encoder:
+    arch, options = match["arch"], parse_options(match["options"])
+    asked = options.pop("pretrained", False)
+    pretrained = asked if typed else False
+    if match["weights"] and pretrained:
+        raise UserError(f"{spec} asks for a file and for pretrained weights: give one of them")
+    if arch.startswith("timm/") and "." in arch and not match["weights"] and not pretrained and typed:
+        raise UserError(
+            f"{arch} names pretrained weights: add --pretrained to take them from timm (its cache, or a download), "
+            f"or a file as {arch}:FILE; without the tag the weights are random"
+        )
+    file = Path(match["weights"]) if match["weights"] else None
+    weights = read_weights(file) if file else None
+    words = "&".join(f"{k}={v}" for k, v in options.items())
+    full = arch + (f"?{words}" if words else "")
+    encoder = build(
+        arch, options, size=size, weights=weights, head=head, spec=full, pretrained=_named(pretrained)
+    )
+    if file:
+        encoder.card = replace(encoder.card, weights=weights_of_file(file))
+    return encoder.eval()
+
+
+def _named(pretrained: Any) -> bool | str:
+    """?pretrained=1, or the name of one of several sets of weights."""
+    return pretrained if isinstance(pretrained, str) else bool(pretrained)
+
+
+def _from_factory(match: re.Match[str], size: int | None, head: bool) -> Encoder:
+    """The user's own code, with the weights of an encoder that cuewise trained where MODEL names them."""
+    factory = match["factory"]
+    if not match["weights"]:
+        return encoder_of_module(call_factory(factory), factory, size=size, head=head)
+    path = Path(match["weights"])
+    file = path / "encoder.safetensors" if path.is_dir() else path
+    if file.with_suffix(".json").is_file():
+        return _from_file(file, size, typed=factory)
+    weights = read_weights(file)
+    encoder = encoder_of_module(call_factory(factory), factory, size=size, head=head)
+    load_into(encoder, weights, str(file))
+    encoder.card = replace(encoder.card, weights=weights_of_file(file))
+    return encoder
+
+
+def _from_file(file: Path, size: int | None, typed: str | None = None) -> Encoder:
+    """encoder.safetensors with its card; `typed` is the factory that the user named, if any."""
+    card_file = file.with_suffix(".json")
+    for needed in (file, card_file):
+        if not needed.exists():
+            started = (file.parent / "config.yaml").exists()
+            hint = "train first, or give --resume" if started else f"MODEL is {FORMS}"
+            raise UserError(f"{needed} is missing: {hint}")
+    card, weights = read_card(card_file), read_weights(file)
+    encoder = _empty(card, size, typed, file)
+    load_into(encoder, weights, str(file))
+    origin = weights_of_file(file)
+    if "step" in card:
+        before = card.get("weights")
+        start = {"from": before["from"]} if isinstance(before, dict) and "from" in before else {}
+        origin = {"run": str(file.parent), "step": card["step"], **start, "sha256": origin["sha256"]}
+    return _with_card(encoder, card, size, origin)
+
+
+def _from_checkpoint(file: Path, size: int | None) -> Encoder:
+    """RUN/checkpoints/last.ckpt: the encoder as it is in a checkpoint, with the card of its run."""
+    weights, step = backbone_in_checkpoint(file)
+    folder = file.resolve().parent.parent
+    if not (folder / "encoder.json").is_file():
+        raise UserError(
+            f"{folder / 'encoder.json'} is missing: it says which model the checkpoint {file} is of"
+        )
+    card = read_card(folder / "encoder.json")
+    encoder = _empty(card, size, None, file)
+    load_into(encoder, weights, str(file))
+    origin = {"run": str(file.parent.parent), "step": step, "sha256": weights_of_file(file)["sha256"]}
+    return _with_card(encoder, card, size, origin)
+
+
+def _empty(card: dict[str, Any], size: int | None, typed: str | None, file: Path) -> Encoder:
+    """The architecture of a card, before its weights are loaded."""
+    arch, side = card["arch"], size or card["size"]
+    if match := SPEC.match(arch):
+        options = parse_options(match["options"])
+        return build(match["arch"], options, size=side, spec=arch, pool=card.get("pool")).eval()
+    if typed == arch and FACTORY.match(arch):
+        return encoder_of_module(call_factory(arch), arch, size=side)
+    if FACTORY.match(arch):
+        raise UserError(
+            f"{file} is of the model {arch}, whose code is not imported on the word of a file: type {arch}:{file}"
+        )
+    raise UserError(f"{file}: its card names no model that can be built ({arch[:60]!r})")
+
+
+def _with_card(encoder: Encoder, card: dict[str, Any], size: int | None, weights: dict[str, Any]) -> Encoder:
+    encoder.card = replace(
+        encoder.card,
+        arch=card["arch"],
+        size=size or card["size"],
+        mean=tuple(card["mean"]),
+        std=tuple(card["std"]),
+        interpolation=card.get("interpolation", "bilinear"),
+        method=card.get("method"),
+        cues=card.get("cues", {}),
+        weights=weights,
+    )
+    return encoder
 
 
 def _in_space(spec: str, space: str, size: int | None) -> Encoder:
@@ -68,75 +179,16 @@ def with_space(spec: str, space: str | None) -> str:
     return spec if space is None else f"{spec}#{space}"
 
 
-def parse_options(text: str | None) -> dict[str, Any]:
-    """ "width=16&norm=group" → {"width": 16, "norm": "group"}."""
-    pairs = (part.partition("=") for part in (text or "").split("&") if part)
-    return {key: yaml.safe_load(value) for key, _, value in pairs}
-
-
-def _from_file(file: Path, size: int | None) -> Encoder:
-    card_file = file.with_suffix(".json")
-    for needed in (file, card_file):
-        if not needed.exists():
-            hint = (
-                "train first, or give --resume"
-                if (file.parent / "config.yaml").exists()
-                else f"MODEL is {FORMS}"
-            )
-            raise UserError(f"{needed} is missing: {hint}")
-    card, weights = _read_card(card_file), read_weights(file)
-    arch = card["arch"]
-    match = SPEC.match(arch)
-    if match:
-        options, side = parse_options(match["options"]), size or card["size"]
-        encoder = build(match["arch"], options, size=side, spec=arch, pool=card.get("pool")).eval()
-    else:
-        encoder = Encoder(_call_factory(arch), Card(arch, card["size"])).eval()
-    load_into(encoder, weights, str(file))
-    encoder.card = replace(
-        encoder.card,
-        arch=arch,
-        size=size or card["size"],
-        mean=tuple(card["mean"]),
-        std=tuple(card["std"]),
-        interpolation=card.get("interpolation", "bilinear"),
-        method=card.get("method"),
-        cues=card.get("cues", {}),
-    )
-    return encoder
-
-
-def _read_card(file: Path) -> dict[str, Any]:
-    try:
-        card: dict[str, Any] = json.loads(file.read_text())
-        missing = [key for key in ("arch", "size", "mean", "std") if key not in card]
-    except (ValueError, TypeError) as error:
-        raise UserError(f"{file} is damaged ({error}): export or train the encoder again") from None
-    if missing:
+def with_pretrained(spec: str, pretrained: bool) -> str:
+    """MODEL and --pretrained as one specification."""
+    if not pretrained:
+        return spec
+    match = SPEC.match(spec)
+    if match is None or match["weights"] or match["arch"].startswith("cuewise/"):
         raise UserError(
-            f"{file} has no {missing[0]!r}: it is not the card that cuewise writes beside an encoder"
+            f"--pretrained belongs to torchvision/NAME and timm/NAME without a file, not to {spec}"
         )
-    return card
-
-
-def _call_factory(spec: str) -> nn.Module:
-    module_name, _, name = spec.partition(":")
-    sys.path.insert(0, "")  # a module in the working folder, as with `python -m`
-    try:
-        target: Any = importlib.import_module(module_name)
-        for part in name.split("."):
-            target = getattr(target, part)
-    except (ImportError, AttributeError) as error:
-        raise UserError(f"cannot import {spec!r}: {error}; MODEL is {FORMS}") from error
-    finally:
-        sys.path.remove("")
-    try:
-        model = target() if callable(target) and not isinstance(target, nn.Module) else target
-    except Exception as error:  # the user's own code: its traceback is shown with --debug
-        raise UserError(f"{spec} failed: {type(error).__name__}: {error} (--debug shows where)") from error
-    if not isinstance(model, nn.Module):
-        raise UserError(f"{spec} returned {type(model).__name__}, not an nn.Module")
-    return model
+    return f"{spec}{'&' if match['options'] else '?'}pretrained=1"
 
 
 def parameters(encoder: Encoder) -> int:
@@ -145,12 +197,18 @@ def parameters(encoder: Encoder) -> int:
 
 
 def save_encoder(encoder: Encoder, file: Path, **card: Any) -> None:
-    """Write FILE.safetensors (the backbone alone, in its library's key names) and FILE.json beside it, atomically."""
+    """Write FILE.safetensors (the backbone alone, in its library's key names) and FILE.json beside it, atomically.
+
+    With a `step` among the entries of the card, the weights are those of a run at that step.
+    """
     state = {k: v.detach().cpu().contiguous().clone() for k, v in encoder.backbone.state_dict().items()}
     content = {**encoder.card.as_dict(), **card, "dim": encoder.dim, "parameters": parameters(encoder)}
-    with aside(file.with_suffix(".json")) as text, aside(file) as part:
-        write_weights(state, part)
-        text.write_text(json.dumps(content, indent=2) + "\n")
+    if "step" in card:
+        start = encoder.card.weights
+        content["weights"] = {"run": file.parent.name, "step": card["step"]}
+        content["weights"] |= {"from": start} if isinstance(start, dict) else {}
+    write_weights(state, file)
+    write_json(file.with_suffix(".json"), content)
 
 
 def as_torch_device(name: str) -> torch.device:

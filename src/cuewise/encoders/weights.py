@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import pickle
 from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import SafetensorError
 from safetensors.torch import load_file, save
 from timm.layers.pos_embed import resample_abs_pos_embed
 from torch import Tensor, nn
 
+from cuewise.encoders.constructor import first_line
 from cuewise.encoders.encoder import Encoder
 from cuewise.errors import UserError
+from cuewise.files import write_bytes
 
 WRAPPERS = ("state_dict", "model", "model_state_dict", "teacher", "student")
 PREFIXES = (
@@ -23,38 +23,66 @@ PREFIXES = (
     "backbone.",
     "model.",
     "encoder.",
+    "encoder.backbone.",
     "module.backbone.",
 )
 
 
 def write_weights(state: dict[str, Tensor], file: Path) -> None:
-    """FILE.safetensors, written by Python itself: a full disk is an OSError, and the user's permissions hold."""
+    """FILE.safetensors, atomically."""
+    write_bytes(file, save(state, metadata={"format": "pt"}))
+
+
+def read_file(file: Path) -> Any:
+    """What a file of tensors and plain values holds; anything else is one line."""
+    if not file.is_file():
+        raise UserError(f"no weights at {file}: give a .safetensors or .pth file")
+    if file.stat().st_size == 0:
+        raise UserError(f"cannot read weights from {file}: it is empty")
     try:
-        file.write_bytes(save(state, metadata={"format": "pt"}))
-    except OSError:
-        file.unlink(missing_ok=True)
-        raise
+        if file.suffix == ".safetensors":
+            return dict(load_file(str(file)))
+        return torch.load(file, map_location="cpu", weights_only=True)
+    except Exception as error:  # truncated zips, foreign pickles and damaged headers raise many kinds
+        raise UserError(f"cannot read weights from {file}: {_why(error)}") from error
+
+
+def _why(error: Exception) -> str:
+    text = str(error)
+    if "weights_only" in text or "WeightsUnpickler" in text or "Unsupported global" in text:
+        return (
+            "it holds Python objects or is damaged, and Python objects are never loaded; save a plain state dict with "
+            "torch.save(model.state_dict(), …)"
+        )
+    return f"{first_line(error)[:120]} (truncated or not a file of weights)"
 
 
 def read_weights(file: Path) -> dict[str, Tensor]:
     """A flat dict of tensors from .safetensors or from a .pth/.pt/.ckpt that holds nothing but tensors."""
-    if not file.is_file():
-        raise UserError(f"no weights at {file}: give a .safetensors or .pth file")
-    try:
-        if file.suffix == ".safetensors":
-            return dict(load_file(str(file)))
-        content: Any = torch.load(file, map_location="cpu", weights_only=True)
-    except (SafetensorError, pickle.UnpicklingError, RuntimeError, EOFError, ValueError) as error:
-        raise UserError(
-            f"cannot read weights from {file}: {str(error).splitlines()[0]}. Files that hold Python objects are never "
-            f"loaded; save a plain state dict with torch.save(model.state_dict(), …)"
-        ) from error
+    content = read_file(file)
     for key in WRAPPERS:
         if isinstance(content, dict) and isinstance(content.get(key), dict):
             content = content[key]
-    if not isinstance(content, dict) or not any(isinstance(v, Tensor) for v in content.values()):
+    state = {k: v for k, v in content.items() if isinstance(v, Tensor)} if isinstance(content, dict) else {}
+    if not state or not all(isinstance(k, str) for k in state):
         raise UserError(f"{file} holds no state dict (found {type(content).__name__})")
-    return {k: v for k, v in content.items() if isinstance(v, Tensor)}
+    return state
+
+
+def backbone_in_checkpoint(file: Path) -> tuple[dict[str, Tensor], int]:
+    """The encoder's backbone in a checkpoint of a run, and the step it was written at."""
+    content = read_file(file)
+    state = content.get("method") if isinstance(content, dict) else None
+    step = content.get("step") if isinstance(content, dict) else None
+    if not isinstance(state, dict) or type(step) is not int:
+        raise UserError(
+            f"{file} is not a checkpoint of `cuewise pretrain`; weights of a model are MODEL:FILE"
+        )
+    prefix = "encoder.backbone."
+    found = {k[len(prefix) :]: v for k, v in state.items() if isinstance(k, str) and k.startswith(prefix)}
+    if not found or not all(isinstance(v, Tensor) for v in found.values()):
+        raise UserError(f"{file} holds no encoder: it is damaged, or of another program")
+    return found, step
 
 
 def load_into(encoder: Encoder, weights: dict[str, Tensor], source: str) -> None:

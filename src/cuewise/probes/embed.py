@@ -9,6 +9,7 @@ import numpy as np
 
 from cuewise.data import open_data
 from cuewise.encoders import load_encoder
+from cuewise.encoders.card import warn_if_random
 from cuewise.encoders.embed import embed_dataset
 from cuewise.encoders.load import as_torch_device
 from cuewise.errors import UserError
@@ -35,6 +36,7 @@ def write_embeddings(
         raise UserError("no DATA given: name a folder of images, an archive, or `shapes`")
     images = open_data(data)
     encoder = load_encoder(model, size=size).to(as_torch_device(device))
+    warn_if_random(encoder.card, str(model))
     count = None if workers == "auto" else int(workers)
     found = embed_dataset(encoder, images, batch_size=batch_size, workers=count)
     columns: dict[str, Any] = {
@@ -46,7 +48,13 @@ def write_embeddings(
     out.parent.mkdir(parents=True, exist_ok=True)
     (_write_parquet if out.suffix == ".parquet" else _write_npz)(columns, out)
     skipped = images.fingerprint()["skipped"] + [{"path": p, "why": w} for p, w in found.skipped]
-    return {"file": str(out), "images": len(found.index), "dim": found.features.shape[1], "skipped": skipped}
+    return {
+        "file": str(out),
+        "images": len(found.index),
+        "dim": found.features.shape[1],
+        "weights": encoder.card.weights,
+        "skipped": skipped,
+    }
 
 
 def _write_npz(columns: dict[str, Any], out: Path) -> None:

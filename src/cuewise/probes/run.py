@@ -9,6 +9,7 @@ import torch
 
 from cuewise.data import Dataset
 from cuewise.encoders import load_encoder
+from cuewise.encoders.card import warn_if_random
 from cuewise.encoders.embed import Embedded
 from cuewise.encoders.load import as_torch_device
 from cuewise.errors import UserError
@@ -36,11 +37,13 @@ def run_probe(
     with torch.random.fork_rng(devices=[]):  # an architecture without weights is the same one for a seed
         torch.manual_seed(seed)
         encoder = load_encoder(model, size=size).to(as_torch_device(device))
+    warn_if_random(encoder.card, str(model))
     task = Task(encoder, train, test, seed, keep, taken)
     scores = KINDS[kind].run(task)
     return {
         "model": model,
         "probe": kind,
+        "weights": encoder.card.weights,
         "scores": [s.as_dict() for s in scores],
         "tests": task.tests,
         "skipped": task.skipped,

@@ -31,7 +31,7 @@ def load_method(folder: Path) -> Method:
     kind = config.method_class
     state = read_checkpoint(folder / "checkpoints" / "last.ckpt")["method"]
     classes = len(state["classifier.weight"]) if "classifier.weight" in state else 0
-    encoder = load_encoder(config.model, size=config.size)
+    encoder = load_encoder(config.model, size=config.size, typed=False)
     settings = kind.Settings(**config.settings)
     method = kind(encoder, settings, config.negatives_dial(), classes=classes, leave_out=config.left_out)
     method.load_state_dict(state)
