@@ -179,7 +179,7 @@ def test_objects_and_decorators(place: Path) -> None:
         from {__name__} import Tool
         def tool(name, summary, **more):
             return lambda function: Tool(name, summary)
-        SAW = Tool("saw", "cuts")
+        SAW = Tool("saw", "cuts wood")
         FILE = Tool(summary="smooths", name="file")
         @tool("drill", "makes holes", speed=3)
         def drill(): ...
@@ -189,6 +189,6 @@ def test_objects_and_decorators(place: Path) -> None:
     write(place / "shed", {"__init__.py": "", "tools.py": source})
     shed = Registry[Tool]("tool", "shed", instances_of(Tool))
     assert {n: t.summary for n, t in shed.all().items()} == shed.summaries()
-    assert shed.summaries() == {"drill": "makes holes", "file": "smooths", "saw": "cuts"}
+    assert shed.summaries() == {"drill": "makes holes", "file": "smooths", "saw": "cuts wood"}
     assert summaries("tools", "shed") == shed.summaries()
     assert shed.get("file") == Tool("file", "smooths")

@@ -1,25 +1,39 @@
-"""cuewise: choose which visual cues an encoder learns; see which cues any vision model relies on."""
+"""cuewise: choose which visual cues an encoder learns; see which cues any vision model relies on.
+
+Names are imported when they are used: `import cuewise` and `cuewise --help` do not wait for torch. The stub beside this
+file, written by `python -m cuewise.stub`, shows editors and type checkers every verb with all its options.
+"""
+
+from importlib import import_module
+from typing import Any
 
 from cuewise.compiled import keep_kernels
-from cuewise.errors import Interrupted, UserError
-from cuewise.verbs import audit, compare, demo, embed, export, make, pretrain, probe, reproduce, score
-from cuewise.verbs import list_ as list
 
 keep_kernels()
 
 __version__ = "0.1.0"
-__all__ = [
-    "Interrupted",
-    "UserError",
-    "audit",
-    "compare",
-    "demo",
-    "embed",
-    "export",
-    "list",
-    "make",
-    "pretrain",
-    "probe",
-    "reproduce",
-    "score",
-]
+_VERBS = ["audit", "compare", "demo", "embed", "export", "make", "pretrain", "probe", "reproduce", "score"]
+_FROM = {
+    **{name: ("cuewise.verbs", name) for name in _VERBS},
+    "list": ("cuewise.verbs", "list_"),
+    "Interrupted": ("cuewise.errors", "Interrupted"),
+    "UserError": ("cuewise.errors", "UserError"),
+    "Encoder": ("cuewise.encoders", "Encoder"),
+    "Score": ("cuewise.scores", "Score"),
+    "load_encoder": ("cuewise.encoders", "load_encoder"),
+    "open_data": ("cuewise.data", "open_data"),
+}
+__all__ = sorted(set(_FROM) - {"list"})  # `from cuewise import *` keeps Python's own list
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _FROM:
+        raise AttributeError(f"module 'cuewise' has no attribute {name!r}")
+    module, attribute = _FROM[name]
+    found = getattr(import_module(module), attribute)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_FROM})

@@ -1,96 +1,117 @@
-"""What there is to choose from, one line each."""
+"""What there is to choose from, one line each; read from sources, so that `cuewise list` does not import torch."""
 
 from __future__ import annotations
 
-from cuewise.errors import UserError
-from cuewise.registry import summaries
+import importlib.util
+import re
+from collections.abc import Callable
+from pathlib import Path
 
-KINDS = (
-    "methods",
-    "models",
-    "negatives",
-    "cues",
-    "filters",
-    "audits",
-    "makers",
-    "probes",
-    "recipes",
-    "studies",
-)
+from cuewise.class_source import class_source
+from cuewise.declarations import declared_in
+from cuewise.errors import unknown
+from cuewise.registry import member_modules, summaries
+
+REGISTERED = re.compile(r"^@register_model(?:\(\))?\s*\n(?:@.*\n)*def (\w+)\(", re.M)
+OWN_MODELS = {
+    "cuewise/resnet-tiny": "a ResNet for 64 pixels and less on a CPU (options ?width=32&depth=10&norm=batch)",
+    "cuewise/vit-tiny": "a vision transformer for 64 pixels and less (options ?patch=4&width=192&depth=4)",
+    "cuewise/lab": "a pair of encoders, one for lightness and one for colours: cuewise/lab?of=MODEL (CMC)",
+}
+NEGATIVES = {
+    "patch": "tiles of random patches of the query view: its texture and colours without its layout",
+    "texture": "an image synthesised from patches of the original",
+    "regular": "another image of the batch, as a control (byol)",
+}
 
 
 def catalogue(what: str) -> dict[str, str]:
-    """name → summary of all methods, models, negatives, cues, filters, audits, makers, probes, recipes or studies."""
+    """name → summary of all members of a kind."""
     if what not in KINDS:
-        raise UserError(f"cannot list {what!r}: {', '.join(KINDS)}")
-    return globals()[f"_{what}"]()
+        raise unknown("cannot list", what, KINDS)
+    return KINDS[what]()
 
 
-def _methods() -> dict[str, str]:
-    from cuewise.methods import methods
-
-    return {name: kind.summary for name, kind in methods().items()}
-
-
-def _models() -> dict[str, str]:
-    import timm
-    import torchvision
-
-    own = {
-        "cuewise/resnet-tiny": "a ResNet for 64 pixels and less on a CPU (options ?width=32&depth=10&norm=batch)"
-    }
-    own["cuewise/vit-tiny"] = (
-        "a vision transformer for 64 pixels and less (options ?patch=4&width=192&depth=4)"
-    )
-    own["cuewise/lab"] = "two of a model, of lightness and of colours: cuewise/lab?of=MODEL (CMC)"
-    names = torchvision.models.list_models(module=torchvision.models)
-    return own | {f"torchvision/{n}": "" for n in names} | {f"timm/{n}": "" for n in timm.list_models()}
+def models() -> dict[str, str]:
+    """cuewise's own, torchvision's and timm's."""
+    names = [f"torchvision/{n}" for n in sorted(_registered("torchvision"))]
+    names += [f"timm/{n}" for n in sorted(_registered("timm"), key=_natural)]
+    return OWN_MODELS | dict.fromkeys(names, "")
 
 
-def _negatives() -> dict[str, str]:
-    from cuewise.methods import methods
-
-    texts = {
-        "patch": "tiles of random patches of the query view: its texture and colours without its layout",
-        "texture": "an image synthesised from patches of the original",
-        "regular": "another image of the batch (a control)",
-    }
-    takes = {k: [n for n, m in methods().items() if k in m.negative_kinds] for k in texts}
-    return {k: f"{text} ({', '.join(takes[k])})" for k, text in texts.items() if takes[k]}
+def _registered(library: str) -> list[str]:
+    """Names of the models that the library's sources register; importing the library would take seconds."""
+    spec = importlib.util.find_spec(library)
+    places = (spec.submodule_search_locations if spec else None) or []
+    files = [file for place in places for file in Path(place, "models").glob("*.py")]
+    return [name for file in files for name in REGISTERED.findall(file.read_text(encoding="utf-8"))]
 
 
-def _cues() -> dict[str, str]:
-    return summaries("cues", "cuewise.cues")
+def _natural(name: str) -> list[int | str]:
+    return [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", name.lower())]
 
 
-_filters = _cues
+def augmentations() -> dict[str, str]:
+    from cuewise.views import augmentations as known
+
+    return {name: a.summary for name, a in known().items()}
 
 
-def _audits() -> dict[str, str]:
-    from cuewise.audits.audit import AUDITS
-
-    return AUDITS.summaries()
-
-
-def _makers() -> dict[str, str]:
-    from cuewise.make.makers import makers
-
-    return {name: m.summary for name, m in makers().items()}
+def makers() -> dict[str, str]:
+    """Every cue operator makes a set, and some makers are more than that."""
+    return dict(sorted({**summaries("cues", "cuewise.cues"), **summaries("makers", "cuewise.make")}.items()))
 
 
-def _probes() -> dict[str, str]:
+def probes() -> dict[str, str]:
     from cuewise.probes.kinds import KINDS
 
     return {name: kind.summary for name, kind in KINDS.items()}
 
 
-def _recipes() -> dict[str, str]:
-    from cuewise.recipes import recipes
+def recipes() -> dict[str, str]:
+    from cuewise.recipes import recipes as known
 
-    return {name: f"{r.summary}; DATA: '{r.images}'" for name, r in recipes().items()}
+    return {name: f"{r.summary}; DATA: '{r.images}'" for name, r in known().items()}
 
 
-def _studies() -> dict[str, str]:
-    from cuewise.studies.study import studies
+def settings() -> dict[str, str]:
+    """Every key of --set with its type, default and meaning."""
+    groups = {
+        "optim": class_source("cuewise.config", "Optim"),
+        "views": class_source("cuewise.config", "Views"),
+        "loop": class_source("cuewise.config", "Loop"),
+    }
+    for module in member_modules("cuewise.methods"):
+        for declared in declared_in(module):
+            source = class_source(module, declared.attribute)
+            groups[declared.name] = source.inner("Settings") if source else None
+    return {
+        f"{group}.{name}": f"{f.type} = {_default(f.default)}{f'  {f.help}' if f.help else ''}"
+        for group, source in groups.items()
+        for name, f in (source.fields() if source else {}).items()
+    }
 
-    return {name: s.summary for name, s in studies().items()}
+
+def _default(text: str | None) -> str:
+    made = re.fullmatch(r"field\(default_factory=(?:lambda: (.*)|(\w+))\)", text or "")
+    return (made[1] or f"{made[2]}()") if made else text or "(required)"
+
+
+def _of(plural: str, package: str) -> Callable[[], dict[str, str]]:
+    return lambda: summaries(plural, package)
+
+
+KINDS: dict[str, Callable[[], dict[str, str]]] = {
+    "methods": _of("methods", "cuewise.methods"),
+    "models": models,
+    "negatives": lambda: NEGATIVES,
+    "filters": _of("cues", "cuewise.cues"),
+    "cues": _of("cues", "cuewise.cues"),
+    "augmentations": augmentations,
+    "audits": _of("audits", "cuewise.audits"),
+    "makers": makers,
+    "probes": probes,
+    "recipes": recipes,
+    "studies": _of("studies", "cuewise.studies"),
+    "settings": settings,
+}

@@ -1,19 +1,16 @@
-"""The shell: every verb of cuewise.verbs as a subcommand, its options read off the function's signature."""
+"""The shell: every verb of cuewise.verbs as a subcommand."""
 
 from __future__ import annotations
 
-import argparse
 import errno
-import inspect
 import json
 import math
 import os
 import sys
-import types
-from collections.abc import Callable
-from typing import Any, Union, get_args, get_origin, get_type_hints
+from typing import Any
 
-from cuewise.errors import Interrupted, UserError
+from cuewise.errors import Interrupted, UserError, unknown
+from cuewise.parser import parse
 from cuewise.verbs import VERBS
 
 PROMISE = (
@@ -22,7 +19,7 @@ PROMISE = (
 
 
 def main(argv: list[str] | None = None) -> int:
-    """0 done; 2 the user can mend it; 130 interrupted."""
+    """0 done; 2 an error the user can fix; 130 interrupted."""
     words = sys.argv[1:] if argv is None else argv
     debug = "--debug" in words
     words = [w for w in words if w != "--debug"]
@@ -34,19 +31,19 @@ def main(argv: list[str] | None = None) -> int:
         return complain(str(error), 2)
     except (Interrupted, KeyboardInterrupt) as error:
         return complain(str(error) or "interrupted", 130)
-    except BrokenPipeError:  # the reader of our output has gone, e.g. `cuewise list models | head`
+    except BrokenPipeError:  # the reader has closed, e.g. `cuewise list models | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except OSError as error:
         if debug or (error.filename is None and error.errno != errno.ENOSPC):
             raise
         if error.errno == errno.ENOSPC:
-            return complain(f"{error.strerror}; free some space and give the same command again", 2)
+            return complain(f"{error.strerror}; free some space and run the same command again", 2)
         return complain(f"{error.strerror}: {error.filename}", 2)
 
 
 def run(words: list[str]) -> int:
-    """Find the verb, read its options, call it, print what it gives."""
+    """Find the verb, read its options, call it, print its result."""
     if not words or words[0] in ("-h", "--help"):
         print(overview())
         return 0 if words else 2
@@ -57,101 +54,24 @@ def run(words: list[str]) -> int:
         return 0
     name, *rest = words
     if name not in VERBS:
-        raise UserError(f"no verb {name!r}; there are: {', '.join(VERBS)} (cuewise --help)")
-    verb = VERBS[name]
-    parser = build_parser(name, verb)
-    options = vars(parser.parse_intermixed_args(rest))
-    target = options.pop("json")
-    positional = [
-        p for p in inspect.signature(verb).parameters.values() if p.kind is not inspect.Parameter.KEYWORD_ONLY
-    ]
-    args: list[Any] = []
-    for p in positional:
-        value = options.pop(p.name)
-        args += value if p.kind is inspect.Parameter.VAR_POSITIONAL else [value]
-    result = verb(*args, **options)
-    show(name, result, target)
+        raise unknown("no verb", name, VERBS, " (cuewise --help)")
+    args, options, target = parse(name, VERBS[name], rest)
+    result = VERBS[name](*args, **options)
+    show(result, target)
     return 0
 
 
 def overview() -> str:
     """What `cuewise --help` prints."""
     width = max(map(len, VERBS))
-    lines = [PROMISE, "", "usage: cuewise VERB … (cuewise VERB --help tells the options)", ""]
-    lines += [f"  {name:<{width}}  {summary(verb)}" for name, verb in VERBS.items()]
+    lines = [PROMISE, "", "usage: cuewise VERB … (cuewise VERB --help shows its options)", ""]
+    lines += [f"  {name:<{width}}  {(verb.__doc__ or '').splitlines()[0]}" for name, verb in VERBS.items()]
     lines += ["", "  --json FILE   write the results for programs (- for standard output)"]
     lines += ["  --debug       show the traceback of an error", "  --version     print the version"]
     return "\n".join(lines)
 
 
-def summary(verb: Callable[..., Any]) -> str:
-    return (inspect.getdoc(verb) or "").splitlines()[0]
-
-
-def option_help(verb: Callable[..., Any]) -> dict[str, str]:
-    """name → help, from the "name: help" lines of the docstring."""
-    pairs = (line.partition(":") for line in (inspect.getdoc(verb) or "").splitlines()[1:])
-    return {name.strip(): text.strip() for name, _, text in pairs if text}
-
-
-class Parser(argparse.ArgumentParser):
-    """Errors are one line and exit with 2, as everywhere in cuewise."""
-
-    def error(self, message: str) -> Any:
-        raise UserError(f"{message} (see {self.prog} --help)")
-
-
-def build_parser(name: str, verb: Callable[..., Any]) -> Parser:
-    """An argparse parser from a verb's signature, types and docstring."""
-    parser = Parser(prog=f"cuewise {name}", description=summary(verb), allow_abbrev=False)
-    hints, helps = get_type_hints(verb), option_help(verb)
-    for p in inspect.signature(verb).parameters.values():
-        text = helps.get(p.name, "").replace("%", "%%")
-        if p.kind is inspect.Parameter.KEYWORD_ONLY:
-            add_option(parser, p, hints[p.name], text)
-        else:
-            many, optional = p.kind is inspect.Parameter.VAR_POSITIONAL, p.default is None
-            nargs: Any = "*" if many else "?" if optional else None
-            parser.add_argument(p.name, nargs=nargs, help=text, metavar=p.name.upper())
-    parser.add_argument("--json", metavar="FILE", help="write the results as JSON (- for standard output)")
-    return parser
-
-
-def add_option(parser: Parser, p: inspect.Parameter, hint: Any, text: str) -> None:
-    flag = "--" + p.name.replace("_", "-")
-    optional = get_origin(hint) in (Union, types.UnionType)
-    kinds = [k for k in get_args(hint) if k is not type(None)] if optional else [hint]
-    kind, required = kinds[0], p.default is inspect.Parameter.empty
-    shown = "" if p.default in (None, False, inspect.Parameter.empty) else f" [{p.default}]"
-    if kind is bool and optional:
-        parser.add_argument(flag, action=argparse.BooleanOptionalAction, default=None, help=text, dest=p.name)
-    elif kind is bool:
-        parser.add_argument(flag, action="store_true", help=text, dest=p.name)
-    elif get_origin(kind) is list:
-        item = get_args(kind)[0]
-        parser.add_argument(
-            flag,
-            nargs="+",
-            action="extend",
-            type=item,
-            required=required,
-            help=text,
-            dest=p.name,
-            metavar="X",
-        )
-    else:
-        parser.add_argument(
-            flag,
-            type=kind,
-            default=None if required else p.default,
-            required=required,
-            help=text + shown,
-            dest=p.name,
-            metavar=p.name.upper(),
-        )
-
-
-def show(name: str, result: dict[str, Any], target: str | None) -> None:
+def show(result: dict[str, Any], target: str | None) -> None:
     """Print a result for a person, and as JSON where asked."""
     if target:
         text = json.dumps(plain(result), indent=2, ensure_ascii=False)
@@ -167,13 +87,14 @@ def show(name: str, result: dict[str, Any], target: str | None) -> None:
         if score.get("low") is not None:
             line += f"  [{number(score['low'])}, {number(score['high'])}]"
         print(f"{line}  n={score['n']}  {score['protocol']}")
-    for key, value in result.items():
-        if isinstance(value, str | int | float):
-            print(f"{key:<14} {value}")
+    rows = {k: v for k, v in result.items() if isinstance(v, str | int | float)}
+    width = min(max(map(len, rows), default=0), 32)
+    for key, value in rows.items():
+        print(f"{key:<{width}} {value}".rstrip())
 
 
 def side_by_side(columns: list[str], rows: list[list[Any]]) -> str:
-    """A table: a line a score, a column a model."""
+    """A table: one line per score, one column per model."""
     cells = [columns] + [[row[0], *map(number, row[1:])] for row in rows]
     widths = [max(len(line[k]) for line in cells) for k in range(len(columns))]
     return "\n".join("  ".join(c.ljust(w) for c, w in zip(line, widths)).rstrip() for line in cells)

@@ -3,130 +3,187 @@
 from __future__ import annotations
 
 import dataclasses
-import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
-import yaml
+from cuewise.errors import UserError, nearest
+from cuewise.options import COMMAS, convert
 
-from cuewise.errors import UserError
-from cuewise.methods import Method, Negatives, method, methods
-from cuewise.methods.hard import HARD, Hard
-from cuewise.views import augmentation
-from cuewise.views.suppress import FILTERS
+if TYPE_CHECKING:  # the options of `cuewise pretrain` are read without importing torch
+    from cuewise.methods import Method, Negatives
+    from cuewise.methods.hard import Hard
+
+
+TRAINING, CUES, MACHINE = "training", "cue dials", "machine"  # groups of options under --help
 
 
 @dataclass
 class Optim:
-    """The optimiser: lr is for `reference_batch` images and follows the batch size linearly."""
+    """The optimiser."""
 
-    name: str = "sgd"  # sgd, adam, adamw, lars
-    lr: float = 0.03
-    reference_batch: int = 256
-    momentum: float = 0.9
-    weight_decay: float = 1e-4
-    decay_all: bool = (
-        True  # weight decay on biases and norms too, as MoCo does; lars, adam and adamw leave them out
+    name: Annotated[str, "sgd, adam, adamw or lars"] = "sgd"
+    lr: Annotated[float, "learning rate for `reference_batch` images; it follows the batch size linearly"] = (
+        0.03
     )
-    schedule: str = "cosine"  # cosine, step, constant
-    milestones: list[float] = field(default_factory=lambda: [0.6, 0.8])  # of "step", as shares of training
-    warmup_epochs: float = 0.0
-    clip: float = 0.0  # largest gradient norm, 0 for none
+    reference_batch: Annotated[int, "batch size that lr is given for"] = 256
+    momentum: Annotated[float, "of sgd and lars"] = 0.9
+    weight_decay: Annotated[float, "L2 penalty"] = 1e-4
+    decay_all: Annotated[
+        bool, "weight decay on biases and norms too, as MoCo does; lars, adam and adamw leave them out"
+    ] = True
+    schedule: Annotated[str, "cosine, step or constant"] = "cosine"
+    milestones: Annotated[list[float], "of schedule step, as shares of training"] = field(
+        default_factory=lambda: [0.6, 0.8]
+    )
+    warmup_epochs: Annotated[float, "epochs of linear warm-up"] = 0.0
+    clip: Annotated[float, "largest gradient norm, 0 for none"] = 0.0
 
 
 @dataclass
 class Views:
     """How views depart from the published recipe; null keeps what the recipe says."""
 
-    scale: list[float] | None = None  # crop area
-    blur_p: float | None = None
-    gray_p: float | None = None
-    jitter: list[float] | None = None  # strengths of brightness, contrast, saturation, hue
-    rotation_p: float | None = None
-    style_p: float | None = None  # a random style's texture
-    style_strength: list[float] | None = None  # low and high
-    styles: str | None = None  # a folder of style images; null: styles drawn by formula
-    style_copies: str | None = None  # a folder of copies made beforehand, found by the images' names
-    style_count: int | None = None  # styles to choose from; null: 64, or all copies
-    same: list[str] = field(default_factory=list)  # augmentations that all views of an image share
-    scale_blur: bool = True  # the published blur is for 224 pixels: scale it with the size
-    overlap: str = "allow"  # of the patches of a negative: allow, distinct, avoid
+    scale: Annotated[list[float] | None, "crop area, low and high"] = None
+    blur_p: Annotated[float | None, "probability of blur"] = None
+    gray_p: Annotated[float | None, "probability of greyscale"] = None
+    jitter: Annotated[list[float] | None, "strengths of brightness, contrast, saturation, hue"] = None
+    rotation_p: Annotated[float | None, "probability of a rotation by 90, 180 or 270 degrees"] = None
+    style_p: Annotated[float | None, "probability of a random style's texture"] = None
+    style_strength: Annotated[list[float] | None, "of a style, low and high"] = None
+    styles: Annotated[str | None, "a folder of style images [styles drawn by formula]"] = None
+    style_copies: Annotated[str | None, "a folder of copies made beforehand, found by the images' names"] = (
+        None
+    )
+    style_count: Annotated[int | None, "styles to choose from [64, or all copies]"] = None
+    same: Annotated[list[str], "augmentations that all views of an image share", COMMAS] = field(
+        default_factory=list
+    )
+    scale_blur: Annotated[bool, "scale the published blur, which is for 224 pixels, with the size"] = True
+    overlap: Annotated[str, "of the patches of a negative: allow, distinct, avoid"] = "allow"
 
 
 @dataclass
 class Loop:
     """The training loop itself."""
 
-    accumulate: int = 1  # micro-batches a step
-    compile: bool = False  # torch.compile the backbone
-    deterministic: bool = True  # deterministic algorithms on accelerators too
-    log_every: int = 10  # steps between two rows of metrics.jsonl
-    checkpoint_minutes: float = 10.0  # and at the end of every epoch
-    val_every: int = 1  # epochs between two k-NN accuracies, with --val
-    timeout_minutes: float = 30.0  # of a collective operation
+    accumulate: Annotated[int, "micro-batches per step"] = 1
+    compile: Annotated[bool, "torch.compile the backbone"] = False
+    deterministic: Annotated[bool, "deterministic algorithms on accelerators too"] = True
+    log_every: Annotated[int, "steps between two rows of metrics.jsonl"] = 10
+    checkpoint_minutes: Annotated[float, "minutes between checkpoints; each epoch ends with one too"] = 10.0
+    val_every: Annotated[int, "epochs between two k-NN accuracies, with --val"] = 1
+    timeout_minutes: Annotated[float, "of a collective operation"] = 30.0
 
 
 @dataclass
 class Config:
-    """One pretraining run. Null values are filled in by `resolve`."""
+    """One pretraining run; a field with a help text is an option of `cuewise pretrain`."""
 
     data: list[str] = field(default_factory=list)
-    val: list[str] = field(default_factory=list)
-    method: str = "moco"
-    model: str = "torchvision/resnet50"
-    size: int = 224
-    epochs: int = 200
-    batch_size: int = 256
-    seed: int = 0
-    devices: str = "auto"
-    num_nodes: int = 1
-    precision: str = "auto"
-    workers: str = "auto"
-    steps: int | None = None
-    negatives: list[str] = field(default_factory=list)
-    alpha: list[float] = field(default_factory=list)
-    alpha_mode: str = "in"
-    num_negatives: int = 1
-    patch_size: str | None = None
-    patch_augment: list[str] = field(default_factory=list)
-    texture_data: list[str] = field(default_factory=list)
-    hard: dict[str, Any] = field(default_factory=dict)  # name and its settings; empty: none
-    leave_out: list[str] = field(default_factory=list)
-    suppress: str | None = None
-    color_jitter: bool = True
-    crops: str = "random"
+    val: Annotated[list[str], "labelled images for a k-NN accuracy after each epoch", TRAINING] = field(
+        default_factory=list
+    )
+    method: Annotated[str, "how to learn (see `cuewise list methods`), or package.module:Name", TRAINING] = (
+        "moco"
+    )
+    model: Annotated[
+        str, "backbone: torchvision/NAME, timm/NAME, cuewise/resnet-tiny, package.module:factory", TRAINING
+    ] = "torchvision/resnet50"
+    size: Annotated[int, "side of the views in pixels", TRAINING] = 224
+    epochs: Annotated[int, "passes over the images", TRAINING] = 200
+    batch_size: Annotated[
+        int, "images per step on all devices together; the learning rate follows it", TRAINING
+    ] = 256
+    seed: Annotated[int, "seed of everything random [0]", TRAINING] = 0
+    devices: Annotated[str, "auto, a number, cpu:2, cuda:4, mps", MACHINE] = "auto"
+    num_nodes: Annotated[int, "machines, with torchrun or SLURM", MACHINE] = 1
+    precision: Annotated[str, "auto, 32, bf16, 16", MACHINE] = "auto"
+    workers: Annotated[str, "processes that load images: auto or a number", MACHINE] = "auto"
+    steps: Annotated[int | None, "stop after this many steps in all, the schedule unchanged", TRAINING] = None
+    negatives: Annotated[
+        list[str],
+        "push away images without meaning: patch, texture; for byol also regular (repeatable)",
+        CUES,
+        COMMAS,
+    ] = field(default_factory=list)
+    alpha: Annotated[
+        list[float],
+        "weight of the negatives, one for all or one per kind; 0 is off [2; byol 0.05]",
+        CUES,
+        COMMAS,
+    ] = field(default_factory=list)
+    alpha_mode: Annotated[str, "weight inside or outside the exponential: in, out", CUES] = "in"
+    num_negatives: Annotated[int, "negatives of each kind per image", CUES] = 1
+    patch_size: Annotated[
+        str | None, "side of the patches as LOW:HIGH in pixels [16:72, scaled with the size]", CUES
+    ] = None
+    patch_augment: Annotated[list[str], "change each patch: hflip,vflip,rot90", CUES, COMMAS] = field(
+        default_factory=list
+    )
+    texture_data: Annotated[
+        list[str],
+        "textures of the images, as `cuewise make texture` wrote them; one set per negative [made on the fly]",
+        CUES,
+    ] = field(default_factory=list)
+    hard: Annotated[
+        dict[str, Any],
+        "make negatives harder: mochi, ifm, debiased, hard; its settings are --set hard.* (moco, simclr)",
+        CUES,
+    ] = field(default_factory=dict)  # name and its settings; empty: none
+    leave_out: Annotated[
+        list[str],
+        "augmentations to keep a space of their own for, e.g. color,rotation,texture (looc, addone)",
+        CUES,
+        COMMAS,
+    ] = field(default_factory=list)
+    suppress: Annotated[
+        str | None,
+        "filter half of the views against texture: anisotropic, robust, bilateral, cartoon, gaussian",
+        CUES,
+    ] = None
+    color_jitter: Annotated[bool, "jitter colours (--no-color-jitter leaves it out) [on]", CUES] = True
+    crops: Annotated[str, "where crops are taken: random", CUES] = "random"
     views: Views = field(default_factory=Views)
     optim: Optim = field(default_factory=Optim)
     loop: Loop = field(default_factory=Loop)
-    settings: dict[str, Any] = field(
-        default_factory=dict
-    )  # of the method; in YAML under the method's own name
+    # of the method; in YAML under the method's own name
+    settings: dict[str, Any] = field(default_factory=dict)
 
     @property
     def method_class(self) -> type[Method]:
+        from cuewise.methods import method
+
         return method(self.method)
 
     @property
     def left_out(self) -> tuple[str, ...]:
         """Names of the augmentations in --leave-out, which may say where to import them from."""
+        from cuewise.views import augmentation
+
         return tuple(augmentation(name).name for name in self.leave_out)
 
     def negatives_dial(self) -> Negatives:
+        from cuewise.methods import Negatives
+
         return Negatives(tuple(self.negatives), tuple(self.alpha), self.num_negatives, self.alpha_mode)
 
     def hard_dial(self) -> Hard | None:
+        from cuewise.methods.hard import HARD
+
         settings = dict(self.hard)
         return HARD[settings.pop("name")](**settings) if settings else None
 
     def as_dict(self) -> dict[str, Any]:
         """Nested plain values; the method's settings stand under the method's name."""
         plain = dataclasses.asdict(self)
-        plain[self.method] = plain.pop("settings")
+        plain[self.method_class.name] = plain.pop("settings")
         return plain
 
     def to_yaml(self) -> str:
+        import yaml
+
         return yaml.safe_dump(self.as_dict(), sort_keys=False, allow_unicode=True)
 
 
@@ -136,6 +193,8 @@ FREE_TO_CHANGE = ("workers", "devices", "num_nodes", "steps", "val")
 
 def read_yaml(file: Path) -> dict[str, Any]:
     """A mapping from a YAML file, or an error that names the line."""
+    import yaml
+
     try:
         content = yaml.safe_load(file.read_text(encoding="utf-8"))
     except OSError as error:
@@ -149,6 +208,8 @@ def read_yaml(file: Path) -> dict[str, Any]:
 
 def dotted(pairs: list[str]) -> dict[str, Any]:
     """["optim.lr=0.1", "moco.queue=512"] → nested dicts, values read as YAML."""
+    import yaml
+
     tree: dict[str, Any] = {}
     for pair in pairs:
         key, eq, value = pair.partition("=")
@@ -185,6 +246,8 @@ def merge(*layers: Mapping[str, Any]) -> dict[str, Any]:
 
 def resolve(*layers: Mapping[str, Any]) -> Config:
     """A complete Config: defaults, then the method's own, then each layer in turn."""
+    from cuewise.methods import method, methods
+
     asked = merge(*layers)
     kind = method(asked.get("method") or Config.method)
     # the method's block may stand under its name, as in config.yaml, or under "settings"
@@ -204,6 +267,9 @@ def resolve(*layers: Mapping[str, Any]) -> Config:
 
 def _resolve_hard(asked: Any, kind: type[Method]) -> dict[str, Any]:
     """--hard NAME (in YAML also `hard: NAME`) and hard.*: the name with all its settings."""
+    from cuewise.methods import methods
+    from cuewise.methods.hard import HARD
+
     values = dict(asked) if isinstance(asked, Mapping) else {"name": asked}
     if not values:
         return {}
@@ -226,6 +292,8 @@ def complete(config: Config, images: int) -> Config:
 
 
 def _check_dials(config: Config, kind: type[Method]) -> None:
+    from cuewise.views.suppress import FILTERS
+
     for name in config.negatives:
         if name not in kind.negative_kinds:
             known = ", ".join(kind.negative_kinds) or "none"
@@ -270,6 +338,8 @@ def _check_dials(config: Config, kind: type[Method]) -> None:
 
 def _check_augmentations(config: Config, kind: type[Method]) -> None:
     """--leave-out and views.same name augmentations that the views have."""
+    from cuewise.views import augmentation
+
     if config.leave_out and not kind.leaves_out:
         raise UserError(f"--leave-out has no meaning for {kind.name}: use --method looc")
     names, same = config.left_out, [augmentation(name).name for name in config.views.same]
@@ -298,43 +368,21 @@ def _check_augmentations(config: Config, kind: type[Method]) -> None:
 
 def _build(kind: type[Any], values: Mapping[str, Any], where: str) -> Any:
     """An instance of the dataclass `kind` from a mapping; unknown keys and wrong types are errors with a hint."""
-    hints = get_type_hints(kind)
+    hints = get_type_hints(kind, include_extras=True)
     for key in values:
         if key not in hints:
-            close = difflib.get_close_matches(key, hints, n=1)
-            hint = f"did you mean {where}{close[0]}?" if close else f"known: {', '.join(hints)}"
+            near = nearest(key, hints)
+            hint = f"did you mean {where}{near}?" if near else f"known: {', '.join(hints)}"
             raise UserError(f"no setting {where}{key}: {hint}")
-    return kind(**{k: _convert(hints[k], v, f"{where}{k}") for k, v in values.items()})
+    return kind(**{k: _value(hints[k], v, f"{where}{k}") for k, v in values.items()})
 
 
-def _convert(hint: Any, value: Any, where: str) -> Any:
-    if dataclasses.is_dataclass(hint) and isinstance(hint, type):
-        if not isinstance(value, Mapping):
-            raise UserError(f"{where} is a group of settings, not {value!r}: set {where}.NAME=VALUE")
-        return _build(hint, value, f"{where}.")
-    options = get_args(hint) if get_origin(hint) not in (list, dict) else ()
-    if value is None and type(None) in options:
-        return None
-    kind = next((o for o in options if o is not type(None)), hint)
-    if get_origin(kind) is list:
-        items = value if isinstance(value, list | tuple) else [value]
-        return [_convert(get_args(kind)[0], v, where) for v in items]
-    if kind is float and isinstance(value, str):  # YAML reads 1e-4 as text
-        value = _number(value, where)
-    if kind is float and isinstance(value, int) and not isinstance(value, bool):
-        return float(value)
-    if kind is str and isinstance(value, int | float) and not isinstance(value, bool):
-        return str(value)
-    if kind in (int, float, str, bool) and (type(value) is not kind):
-        raise UserError(f"{where} must be {kind.__name__}, not {value!r}")
-    return value
-
-
-def _number(text: str, where: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        raise UserError(f"{where} must be a number, not {text!r}") from None
+def _value(hint: Any, value: Any, where: str) -> Any:
+    if not dataclasses.is_dataclass(hint) or not isinstance(hint, type):
+        return convert(hint, value, where, commas=COMMAS in getattr(hint, "__metadata__", ()))
+    if not isinstance(value, Mapping):
+        raise UserError(f"{where} is a group of settings, not {value!r}: set {where}.NAME=VALUE")
+    return _build(hint, value, f"{where}.")
 
 
 def difference(old: Mapping[str, Any], new: Mapping[str, Any], where: str = "") -> list[str]:

@@ -20,6 +20,7 @@ class Declared:
     summary: str
     module: str
     attribute: str
+    options: tuple[tuple[str, str], ...] = ()  # (name, help) of `options=(Option("name", "help", …), …)`
 
 
 def declared_in(module: str) -> list[Declared]:
@@ -32,9 +33,9 @@ def declared_in(module: str) -> list[Declared]:
     except (OSError, SyntaxError, ValueError):
         return []  # whoever imports the module sees why
     found = []
-    for attribute, pair in _pairs(tree):
+    for attribute, pair, options in _pairs(tree):
         if pair is not None and NAME.fullmatch(pair[0]):
-            found.append(Declared(*pair, module, attribute))
+            found.append(Declared(*pair, module, attribute, options))
     return found
 
 
@@ -62,20 +63,32 @@ def source_file(module: str) -> Path | None:
     return None
 
 
-def _pairs(tree: ast.Module) -> Iterator[tuple[str, tuple[str, str] | None]]:
-    """(attribute, (name, summary)) of classes, decorated functions and assigned calls."""
+Pair = tuple[str, str] | None  # name and summary
+Options = tuple[tuple[str, str], ...]
+
+
+def _pairs(tree: ast.Module) -> Iterator[tuple[str, Pair, Options]]:
+    """(attribute, (name, summary), options) of classes, decorated functions and assigned calls."""
     for node in tree.body:
-        if isinstance(node, ast.ClassDef):
-            yield node.name, _of_class(node) or _of_decorators(node)
-        elif isinstance(node, ast.FunctionDef):
-            yield node.name, _of_decorators(node)
+        if isinstance(node, ast.ClassDef) and (pair := _of_class(node)):
+            yield node.name, pair, ()
+        elif isinstance(node, ast.ClassDef | ast.FunctionDef):
+            calls = [d for d in node.decorator_list if isinstance(d, ast.Call)]
+            yield from ((node.name, _of_call(c), _options(c)) for c in calls)
         elif isinstance(node, ast.Assign | ast.AnnAssign) and isinstance(node.value, ast.Call):
             target = node.targets[0] if isinstance(node, ast.Assign) else node.target
             if isinstance(target, ast.Name):
-                yield target.id, _of_call(node.value)
+                yield target.id, _of_call(node.value), _options(node.value)
 
 
-def _of_class(node: ast.ClassDef) -> tuple[str, str] | None:
+def _options(call: ast.Call) -> Options:
+    given = next((k.value for k in call.keywords if k.arg == "options"), None)
+    calls = [c for c in getattr(given, "elts", []) if isinstance(c, ast.Call) and len(c.args) >= 2]
+    pairs = [(text_of(c.args[0]), text_of(c.args[1])) for c in calls]
+    return tuple((name, text) for name, text in pairs if name and text)
+
+
+def _of_class(node: ast.ClassDef) -> Pair:
     values: dict[str, str] = {}
     for line in node.body:
         targets = (
@@ -86,24 +99,21 @@ def _of_class(node: ast.ClassDef) -> tuple[str, str] | None:
             else []
         )
         for target in targets:
-            text = _text(getattr(line, "value", None))
+            text = text_of(getattr(line, "value", None))
             if isinstance(target, ast.Name) and text is not None:
                 values[target.id] = text
     return (values["name"], values["summary"]) if {"name", "summary"} <= set(values) else None
 
 
-def _of_decorators(node: ast.ClassDef | ast.FunctionDef) -> tuple[str, str] | None:
-    calls = (d for d in node.decorator_list if isinstance(d, ast.Call))
-    return next((pair for pair in map(_of_call, calls) if pair), None)
-
-
-def _of_call(call: ast.Call) -> tuple[str, str] | None:
-    """(name, summary) from keywords or from the first two arguments."""
-    values = dict(zip(("name", "summary"), map(_text, call.args)))
-    values |= {k.arg: _text(k.value) for k in call.keywords if k.arg in ("name", "summary")}
+def _of_call(call: ast.Call) -> Pair:
+    """(name, summary) from keywords or from the first two arguments; a summary without keyword has several words."""
+    values = dict(zip(("name", "summary"), map(text_of, call.args)))
+    if " " not in (values.get("summary") or ""):
+        values.pop("summary", None)
+    values |= {k.arg: text_of(k.value) for k in call.keywords if k.arg in ("name", "summary")}
     name, summary = values.get("name"), values.get("summary")
     return None if name is None or summary is None else (name, summary)
 
 
-def _text(node: ast.expr | None) -> str | None:
+def text_of(node: ast.expr | None) -> str | None:
     return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else None

@@ -58,7 +58,7 @@ class Registry(Generic[T]):
     def all(self) -> dict[str, T]:
         """Members by name, in alphabetical order; a broken entry point is left out with a warning."""
         found: dict[str, T] = {}
-        for module in _modules(self.package):
+        for module in member_modules(self.package):
             for member in self._members(module):
                 other = found.setdefault(member.name, member)
                 if other is not member:
@@ -74,7 +74,7 @@ class Registry(Generic[T]):
         """The member of that name, or the one that `package.module:Name` imports."""
         if TYPED.fullmatch(name):
             return self._checked(import_typed(name, self.kind), name)
-        inside = _declared(self.package)
+        inside = declared_members(self.package)
         if name in inside:
             for member in self._members(inside[name].module):
                 if member.name == name:
@@ -130,7 +130,7 @@ def instances_of(base: type) -> Callable[[Any], bool]:
 
 def summaries(plural: str, package: str) -> dict[str, str]:
     """name → one line of every member that the package's files and entry points declare; imports none of them."""
-    found = {name: d.summary for name, d in _declared(package).items()}
+    found = {name: d.summary for name, d in declared_members(package).items()}
     for name, point in outside(plural, found).items():
         declared = declared_at(point.module, point.attr)
         found[name] = f"{declared.summary if declared else ''} ({point.value})".strip()
@@ -172,12 +172,14 @@ def _named(x: Any) -> bool:
     return isinstance(own.get("name"), str) and isinstance(own.get("summary"), str)
 
 
-def _modules(package: str) -> list[str]:
+def member_modules(package: str) -> list[str]:
+    """The modules of a package, none of them imported."""
     spec = importlib.util.find_spec(package)
     assert spec is not None, package
     return [f"{package}.{info.name}" for info in pkgutil.iter_modules(spec.submodule_search_locations or [])]
 
 
 @cache
-def _declared(package: str) -> dict[str, Declared]:
-    return {d.name: d for module in _modules(package) for d in declared_in(module)}
+def declared_members(package: str) -> dict[str, Declared]:
+    """What the files of a package declare, by name; none of them is imported."""
+    return {d.name: d for module in member_modules(package) for d in declared_in(module)}

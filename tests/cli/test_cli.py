@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from cuewise.cli import build_parser, main, option_help, overview
+from cuewise.cli import main, overview
+from cuewise.parser import Verb, build_parser, parse
 from cuewise.verbs import VERBS
 
 
@@ -38,35 +41,69 @@ def test_help_lists_every_verb(capsys: pytest.CaptureFixture[str]) -> None:
 
 @pytest.mark.parametrize("name", sorted(VERBS))
 def test_every_option_is_explained(name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """--help is true: each parameter of the function has its line, and there is no line without a parameter."""
-    import inspect
-
-    verb = VERBS[name]
-    parameters = set(inspect.signature(verb).parameters)
-    assert set(option_help(verb)) == parameters
+    """--help is complete: each argument and option of the function stands there with a help text and two examples."""
+    verb = Verb(name, VERBS[name])
     with pytest.raises(SystemExit) as stop:
-        build_parser(name, verb).parse_args(["--help"])
+        build_parser(name, VERBS[name]).parse_args(["--help"])
     assert stop.value.code == 0
     text = capsys.readouterr().out
-    for p in inspect.signature(verb).parameters.values():
-        word = "--" + p.name.replace("_", "-") if p.kind is inspect.Parameter.KEYWORD_ONLY else p.name.upper()
-        assert word in text
+    unwrapped = " ".join(text.split())
+    declared = set(inspect.signature(VERBS[name]).parameters) - {"options"}
+    assert declared == {p.name for p in verb.positionals} | set(verb.own)
+    for p in verb.positionals:
+        assert f"  {p.name.upper()} " in text
+        assert p.help in unwrapped
+    for option in verb.options().values():
+        assert f"  {option.flag}" in text
+        assert option.help in unwrapped
+    assert len(verb.examples) >= 2
+    assert all(example in text for example in verb.examples)
+    assert all(words_fit(example) for example in verb.examples)
 
 
-def test_a_mistake_is_one_line_and_exit_2(tmp_path: Path) -> None:
-    for words, what in (
-        (["pretrian"], "no verb 'pretrian'"),
-        (["pretrain", "nowhere", "--out", "run"], "nowhere"),
-        (["pretrain", "nowhere"], "--out"),
-        (["pretrain", "x", "--out", "run", "--sise", "3"], "--sise"),
-        (["list", "wonders"], "cannot list 'wonders'"),
-        (["export", "nothing-here", "--format", "onnx", "--out", "x"], "no model 'nothing-here'"),
-    ):
-        done = shell(*words, cwd=tmp_path)
-        assert done.returncode == 2, done.stderr
-        assert what in done.stderr
-        assert len(done.stderr.strip().splitlines()) == 1
-        assert "Traceback" not in done.stderr
+def words_fit(example: str) -> bool:
+    name, *words = shlex.split(example)[1:]
+    parse(name, VERBS[name], words)
+    return True
+
+
+@pytest.mark.parametrize(
+    ("words", "what"),
+    [
+        ("pretrian", "no verb 'pretrian'; did you mean pretrain?"),
+        ("pretrain nowhere --out run", "nowhere"),
+        ("pretrain nowhere", "--out is missing"),
+        ("pretrain x --out run --sise 3", "no option --sise; did you mean --size?"),
+        ("pretrain x --out run --size wide", "invalid int value: 'wide'"),
+        ("pretrain x --out run --method moko", "no method 'moko'; did you mean moco?"),
+        ("list wonders", "cannot list 'wonders'"),
+        ("list metods", "did you mean methods?"),
+        (
+            "probe knn --train a b run",
+            "MODEL is missing: an option with several values takes all words after it",
+        ),
+        ("make textur a b", "cannot make 'textur'; did you mean texture?"),
+        ("score a.csv b.csv", "one argument too many: b.csv"),
+        ("export nothing-here --format onnx --out x", "no model 'nothing-here'"),
+    ],
+)
+def test_a_mistake_is_one_line_and_exit_2(
+    words: str, what: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(words.split()) == 2
+    said = capsys.readouterr().err
+    assert what in said
+    assert said.startswith("cuewise: ")
+    assert len(said.strip().splitlines()) == 1
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_mistake_in_a_process_of_its_own(tmp_path: Path) -> None:
+    done = shell("list", "wonders", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "cannot list 'wonders'" in done.stderr
+    assert "Traceback" not in done.stderr
 
 
 def test_debug_shows_the_traceback(tmp_path: Path) -> None:
@@ -95,7 +132,21 @@ def test_pretrain_embed_probe_export_from_the_shell(folder: Path, tmp_path: Path
 
 
 @pytest.mark.parametrize(
-    "what", ["methods", "models", "negatives", "filters", "audits", "makers", "probes", "recipes"]
+    "what",
+    [
+        "methods",
+        "models",
+        "negatives",
+        "filters",
+        "cues",
+        "augmentations",
+        "audits",
+        "makers",
+        "probes",
+        "recipes",
+        "studies",
+        "settings",
+    ],
 )
 def test_list(what: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["list", what]) == 0

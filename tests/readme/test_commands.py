@@ -15,7 +15,7 @@ import timm
 from PIL import Image, ImageOps
 from safetensors.torch import save_file
 
-from cuewise.cli import build_parser
+from cuewise.parser import build_parser
 from cuewise.verbs import VERBS
 
 ROOT = Path(__file__).parents[2]

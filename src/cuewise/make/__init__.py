@@ -10,7 +10,7 @@ import sys
 from types import ModuleType
 from typing import Any
 
-_verb: Any = vars(sys.modules["cuewise"])["make"]  # what the name meant before this import
+_verb: Any = sys.modules["cuewise"].make  # what the name meant before this import
 
 
 class _Room(ModuleType):

@@ -13,7 +13,7 @@ import numpy as np
 from cuewise.cues.cue import Cue
 from cuewise.cues.registry import cues
 from cuewise.data import Dataset, Image
-from cuewise.errors import UserError
+from cuewise.errors import unknown
 from cuewise.make.plan import Piece, Plan
 
 Settings = dict[str, Any]
@@ -61,7 +61,7 @@ def maker(name: str) -> Maker:
     """The maker of that name, or an error that lists the names."""
     found = makers()
     if name not in found:
-        raise UserError(f"cannot make {name!r}; there are: {', '.join(found)}")
+        raise unknown("cannot make", name, found)
     return found[name]
 
 

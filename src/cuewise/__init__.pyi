@@ -1,0 +1,359 @@
+"""Written by `python -m cuewise.stub` from what the verbs declare: change those, not this file."""
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from cuewise.data import open_data as open_data
+from cuewise.encoders import Encoder as Encoder
+from cuewise.encoders import load_encoder as load_encoder
+from cuewise.errors import Interrupted as Interrupted
+from cuewise.errors import UserError as UserError
+from cuewise.scores import Score as Score
+
+__version__: str
+__all__ = [
+    "Encoder",
+    "Interrupted",
+    "Score",
+    "UserError",
+    "audit",
+    "compare",
+    "demo",
+    "embed",
+    "export",
+    "load_encoder",
+    "make",
+    "open_data",
+    "pretrain",
+    "probe",
+    "reproduce",
+    "score",
+]
+
+def demo(
+    *,
+    out: str | Path = "runs/demo",
+    overwrite: bool = False,
+) -> dict[str, Any]:
+    """Show all of it on embedded images: two encoders, both audited, one report.
+
+    out: folder for both runs and report.html [runs/demo]
+    overwrite: start again even if --out holds a finished demo
+    """
+
+def pretrain(
+    *data: str | Path | Sequence[str | Path],
+    out: str | Path,
+    config: str | Path | None = None,
+    set: Sequence[str] | Mapping[str, Any] | None = None,
+    pretrained: bool = False,
+    resume: bool = False,
+    overwrite: bool = False,
+    val: str | Path | Sequence[str | Path] | None = None,
+    method: str | int | Path | None = None,
+    model: str | int | Path | None = None,
+    size: int | None = None,
+    epochs: int | None = None,
+    batch_size: int | None = None,
+    seed: int | None = None,
+    devices: str | int | Path | None = None,
+    num_nodes: int | None = None,
+    precision: str | int | Path | None = None,
+    workers: str | int | Path | None = None,
+    steps: int | None = None,
+    negatives: str | Path | Sequence[str | Path] | None = None,
+    alpha: float | Sequence[float] | None = None,
+    alpha_mode: str | int | Path | None = None,
+    num_negatives: int | None = None,
+    patch_size: str | int | Path | None = None,
+    patch_augment: str | Path | Sequence[str | Path] | None = None,
+    texture_data: str | Path | Sequence[str | Path] | None = None,
+    hard: str | None = None,
+    leave_out: str | Path | Sequence[str | Path] | None = None,
+    suppress: str | int | Path | None = None,
+    color_jitter: bool | None = None,
+    crops: str | int | Path | None = None,
+) -> dict[str, Any]:
+    """Train an encoder from unlabelled images.
+
+    data: folders, archives, shards or data sets of images, joined; DATA?classes=imagenet100 takes some classes
+    out: the run folder to write
+    config: a YAML file of settings, e.g. the config.yaml of another run, or a recipe (see `cuewise list recipes`)
+    set: any other setting as dotted.key=value, e.g. optim.lr=0.1, moco.queue=4096 (see `cuewise list settings`)
+    pretrained: start from the library's published weights of --model: from its cache, else downloaded
+    resume: continue where the run in --out stopped
+    overwrite: replace the run in --out
+    val: labelled images for a k-NN accuracy after each epoch
+    method: how to learn (see `cuewise list methods`), or package.module:Name [moco]
+    model: backbone: torchvision/NAME, timm/NAME, cuewise/resnet-tiny, package.module:factory [torchvision/resnet50]
+    size: side of the views in pixels [224]
+    epochs: passes over the images [200]
+    batch_size: images per step on all devices together; the learning rate follows it [256]
+    seed: seed of everything random [0]
+    devices: auto, a number, cpu:2, cuda:4, mps [auto]
+    num_nodes: machines, with torchrun or SLURM [1]
+    precision: auto, 32, bf16, 16 [auto]
+    workers: processes that load images: auto or a number [auto]
+    steps: stop after this many steps in all, the schedule unchanged
+    negatives: push away images without meaning: patch, texture; for byol also regular (repeatable)
+    alpha: weight of the negatives, one for all or one per kind; 0 is off [2; byol 0.05]
+    alpha_mode: weight inside or outside the exponential: in, out [in]
+    num_negatives: negatives of each kind per image [1]
+    patch_size: side of the patches as LOW:HIGH in pixels [16:72, scaled with the size]
+    patch_augment: change each patch: hflip,vflip,rot90
+    texture_data: textures of the images, as `cuewise make texture` wrote them; one set per negative [made on the fly]
+    hard: make negatives harder: mochi, ifm, debiased, hard; its settings are --set hard.* (moco, simclr)
+    leave_out: augmentations to keep a space of their own for, e.g. color,rotation,texture (looc, addone)
+    suppress: filter half of the views against texture: anisotropic, robust, bilateral, cartoon, gaussian
+    color_jitter: jitter colours (--no-color-jitter leaves it out) [on]
+    crops: where crops are taken: random [random]
+    """
+
+def embed(
+    model: str | Path | Callable[..., Any],
+    *data: str | Path | Sequence[str | Path],
+    out: str | Path,
+    batch_size: int = 128,
+    space: str | None = None,
+    pretrained: bool = False,
+    size: int | None = None,
+    workers: str | int = "auto",
+    device: str = "auto",
+    overwrite: bool = False,
+) -> dict[str, Any]:
+    """Write embeddings of images.
+
+    model: a run folder, encoder.safetensors, torchvision/NAME, timm/NAME (add :FILE for weights), package.module:factory
+    data: folders, archives, shards or data sets of images, joined; DATA?classes=imagenet100 takes some classes
+    out: FILE.npz or FILE.parquet with features, paths, and labels when folders name them
+    batch_size: images per forward pass [128]
+    space: of a looc run: v, z0, a left-out augmentation, all, or several joined by + [the encoder's features]
+    pretrained: take the library's published weights of torchvision/NAME or timm/NAME: from its cache, else downloaded
+    size: side of the input in pixels [the model's own]
+    workers: processes that prepare images: auto or a number [auto]
+    device: auto, cpu, cuda, mps [auto]
+    overwrite: replace the file in --out
+    """
+
+def probe(
+    kind: str,
+    model: str | Path | Callable[..., Any],
+    *,
+    train: str | Path | Sequence[str | Path],
+    test: str | Path | Sequence[str | Path] | None = None,
+    preset: str | None = None,
+    k: int | None = None,
+    temperature: float | None = None,
+    shots: int | Sequence[int] | None = None,
+    trials: int | None = None,
+    labels: str | Path | Sequence[str | Path] | None = None,
+    class_map: str | Path | None = None,
+    epochs: int | None = None,
+    batch_size: int | None = None,
+    lr: float | None = None,
+    steps: int | None = None,
+    space: str | None = None,
+    pretrained: bool = False,
+    size: int | None = None,
+    seed: int = 0,
+    cache: bool = True,
+    device: str = "auto",
+) -> dict[str, Any]:
+    """Score an encoder on labelled images: what its features know, or what it learns from there.
+
+    kind: linear, knn, fewshot, rotation, finetune or multilabel (see `cuewise list probes`)
+    model: a run folder, encoder.safetensors, torchvision/NAME, timm/NAME (add :FILE for weights), package.module:factory
+    train: labelled images the probe is fitted on; DATA?classes=imagenet100 (or a file) takes some classes
+    test: labelled images it is scored on, each set by itself [a fifth of --train, held out]
+    preset: a paper's settings: linear ns, moco, looc, frozen_conv; finetune transfer, clean; multilabel oac, voc
+    k: neighbours of knn [20]
+    temperature: of knn's votes [0.07]
+    shots: images per class for fewshot, one number or several [5]
+    trials: draws of fewshot [10]
+    labels: tables of labels for multilabel, CSV or JSON: one for all sets, or one for --train and one for each --test
+    class_map: JSON or CSV that says which training class a class of a test set is, where the names differ
+    epochs: passes over the images, for finetune [the preset's]
+    batch_size: images per step, for finetune [the preset's]
+    lr: learning rate of finetune [the preset's, chosen on held-out images where there are several]
+    steps: stop fine-tuning after this many steps, the schedule unchanged
+    space: of a looc run: v, z0, a left-out augmentation, all, or several joined by + [the encoder's features]
+    pretrained: take the library's published weights of torchvision/NAME or timm/NAME: from its cache, else downloaded
+    size: side of the input in pixels [the model's own]
+    seed: seed of everything random [0]
+    cache: keep features on disk and use them again (--no-cache does not) [on]
+    device: auto, cpu, cuda, mps [auto]
+    """
+
+def audit(
+    *model: str | Path | Callable[..., Any],
+    out: str | Path,
+    train: str | Path | Sequence[str | Path] | None = None,
+    test: str | Path | Sequence[str | Path] | None = None,
+    only: str | Sequence[str] | None = None,
+    limit: int = 200,
+    answers: str = "auto",
+    class_map: str | Path | None = None,
+    space: str | None = None,
+    pretrained: bool = False,
+    size: int | None = None,
+    seed: int = 0,
+    device: str = "auto",
+    workers: str | int = "auto",
+    engine: str = "local",
+    address: str | None = None,
+    overwrite: bool = False,
+    superclasses: str | int | Path | None = None,
+    reference_errors: str | int | Path | None = None,
+    masks: str | int | Path | None = None,
+    human: str | int | Path | None = None,
+) -> dict[str, Any]:
+    """Measure which cues models rely on, and write a report.
+
+    model: a run folder, encoder.safetensors, torchvision/NAME, timm/NAME (add :FILE for weights), package.module:factory
+    out: folder for audit.json, report.html and pictures
+    train: labelled images that probes are fitted on; DATA?classes=imagenet100 (or a file) takes some classes [shapes]
+    test: images to score [the embedded cue sets]
+    only: audits to run, separated by commas (see `cuewise list audits`)
+    limit: images of which changed copies and, for similarity, pairs are made; 0 takes all [200]
+    answers: whose answers count: head (the model's own classifier), probe (fitted on --train), auto [auto]
+    class_map: a JSON file that says which outputs of the classifier stand for which class [ImageNet's, where it fits]
+    space: of a looc run: v, z0, a left-out augmentation, all, or several joined by + [the encoder's features]
+    pretrained: take the library's published weights of torchvision/NAME or timm/NAME: from its cache, else downloaded
+    size: side of the input in pixels [the model's own]
+    seed: seed of everything random [0]
+    device: auto, cpu, cuda, mps [auto]
+    workers: processes that prepare images: auto or a number [auto]
+    engine: local, or ray for a cluster [local]
+    address: of the Ray cluster
+    overwrite: replace the audit in --out
+    superclasses: a JSON file of class and superclass, or imagenet-dogs, for accuracy on kinds and on their breeds
+    reference_errors: a JSON file of a reference model's errors by corruption (mean, or five severities), for mCE
+    masks: images named as those of --test, white where the object is, for the share of saliency on it
+    human: a CSV of people's decisions on the cue-conflict images, shown beside the model's
+    """
+
+def score(
+    file: str | Path,
+    *,
+    audit: str = "shape_bias",
+    subject: str | None = None,
+) -> dict[str, Any]:
+    """Score a table of decisions made elsewhere.
+
+    file: a CSV with the columns subject,image,shape,texture,response
+    audit: shape_bias [shape_bias]
+    subject: only this subject [all, each by itself]
+    """
+
+def compare(
+    *audit: str | Path,
+    out: str | Path,
+    overwrite: bool = False,
+) -> dict[str, Any]:
+    """Put several models side by side in one report.
+
+    audit: run or audit folders
+    out: folder for report.html
+    overwrite: replace the report in --out
+    """
+
+def make(
+    kind: str,
+    src: str | Path,
+    dst: str | Path | None = None,
+    *,
+    set: Sequence[str] | Mapping[str, Any] | None = None,
+    format: str = "png",
+    shards: int | None = None,
+    manifest: str = "jsonl",
+    seed: int = 0,
+    workers: str | int = "auto",
+    limit: int | None = None,
+    dry_run: bool = False,
+    both: bool = False,
+    subset: str | Path | None = None,
+    grid: str | Path | None = None,
+    engine: str = "local",
+    address: str | None = None,
+    overwrite: bool = False,
+) -> dict[str, Any]:
+    """Make a copy of an image set: textures, diffused, cartoons, corrupted, cue-conflict and more.
+
+    kind: what to make (see `cuewise list makers`)
+    src: the images to start from; left out for `cuewise make shapes DST`
+    dst: the folder to write; a second call continues where the first stopped
+    set: settings of the maker as key=value, e.g. steps=20 (repeatable)
+    format: png, jpeg or webp, with a quality as jpeg:90 [png]
+    shards: write tar shards of this many images instead of a tree of files
+    manifest: the table of what was made: jsonl or parquet [jsonl]
+    seed: seed of everything random; each image has its own, which follows from it and its name [0]
+    workers: processes: auto (all cores) or a number; 0 works in this process [auto]
+    limit: only the first images
+    dry_run: only measure a sample, and say how long and how large it would be
+    both: write the originals beside the results
+    subset: the classes to take: imagenet100, or a file that lists them, one per line (as SRC?classes=…)
+    grid: a YAML list of settings, one set in a subfolder for each
+    engine: local, or ray for a cluster [local]
+    address: of the Ray cluster
+    overwrite: replace the set in DST
+    """
+
+def export(
+    run: str | Path,
+    *,
+    format: str,
+    out: str | Path,
+    space: str | None = None,
+    pretrained: bool = False,
+    overwrite: bool = False,
+) -> dict[str, Any]:
+    """Write a trained encoder for another library.
+
+    run: a run folder or encoder.safetensors
+    format: safetensors, torchvision, timm or onnx
+    out: the file to write
+    space: of a looc run: v, z0, a left-out augmentation, all, or several joined by + (onnx)
+    pretrained: take the library's published weights of torchvision/NAME or timm/NAME: from its cache, else downloaded
+    overwrite: replace the file in --out
+    """
+
+def reproduce(
+    *name: str,
+    out: str | Path,
+    data: str | Path | Sequence[str | Path] | None = None,
+    val: str | Path | Sequence[str | Path] | None = None,
+    ood: str | Path | Sequence[str | Path] | None = None,
+    budget: float | None = None,
+    seeds: int = 5,
+    epochs: int | None = None,
+    jobs: str | int = "auto",
+    arms: str | Sequence[str] | None = None,
+    precision: str = "auto",
+    method: str | None = None,
+    overwrite: bool = False,
+) -> dict[str, Any]:
+    """Test the papers' claims at lab scale: train, measure over seeds, say what held.
+
+    name: studies to run (see `cuewise list studies`) [all]
+    out: folder for the trained arms, results.json, results.md and report.html; a second call continues the first
+    data: shapes, or labelled photographs to learn from [shapes]
+    val: labelled photographs to test on [a fifth of --data, held out]
+    ood: domains of labelled photographs: a probe is fitted on the first and tested on the others
+    budget: minutes for all of it together; fewer epochs where needed [as many as the lab is made for]
+    seeds: runs of every arm, each with its own seed; the same seeds in all arms; fewer than 5 are a first look [5]
+    epochs: of every run [the lab's own; three times as many in looc-rotation]
+    jobs: runs side by side: auto (one per core) or a number [auto]
+    arms: names of arms to run, with * for any text; claims that need others are then not measured [all]
+    precision: auto (as `pretrain`), 32 or bf16, which is faster on a CPU that computes in it [auto]
+    method: moco or simclr, for studies that are not about a method [simclr on shapes, moco on photographs]
+    overwrite: start again, the trained arms in --out included
+    """
+
+def list(
+    what: str,
+) -> dict[str, str]:
+    """List what there is to choose from.
+
+    what: methods, models, negatives, filters (or cues), augmentations, audits, makers, probes, recipes, studies or settings
+    """

@@ -1,0 +1,104 @@
+"""The stub of `import cuewise` for editors and type checkers: every verb with all its options, written from what they declare.
+
+python -m cuewise.stub        writes src/cuewise/__init__.pyi; a test says when it is out of date
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+import sys
+import typing
+from pathlib import Path
+from typing import Any
+
+from cuewise import __all__ as public
+from cuewise.options import bare
+from cuewise.parser import Verb
+from cuewise.verbs import VERBS
+
+HEADER = '''"""Written by `python -m cuewise.stub` from what the verbs declare: change those, not this file."""
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from cuewise.data import open_data as open_data
+from cuewise.encoders import Encoder as Encoder
+from cuewise.encoders import load_encoder as load_encoder
+from cuewise.errors import Interrupted as Interrupted
+from cuewise.errors import UserError as UserError
+from cuewise.scores import Score as Score
+
+__version__: str
+'''
+
+
+def stub() -> str:
+    """The text of the stub."""
+    verbs = "\n".join(function(Verb(name, f)) for name, f in VERBS.items())
+    names = "".join(f'    "{name}",\n' for name in public)
+    return f"{HEADER}__all__ = [\n{names}]\n\n{verbs}"
+
+
+def function(verb: Verb) -> str:
+    """A verb as a function with every option."""
+    hints = typing.get_type_hints(verb.function, include_extras=True)
+    result = written(hints.pop("return"))
+    lines, helps, starred = [], [], False
+    for p in verb.positionals:
+        star, default = "*" * p.many, " = None" if p.optional else ""
+        starred |= p.many
+        lines.append(f"    {star}{p.name}: {written(bare(hints[p.name]))}{default},")
+        helps.append(f"    {p.name}: {p.help}")
+    if not starred and verb.options():
+        lines.append("    *,")
+    for o in verb.options().values():
+        own = o.name in verb.own
+        kind = written(o.type) if own else loosened(o.type)
+        value = f'"{o.default}"' if isinstance(o.default, str) else repr(o.default)
+        default = "" if o.required else f" = {value}" if own else " = None"
+        lines.append(f"    {o.name}: {kind}{default},")
+        helps.append(f"    {o.name}: {o.help}{o.shown_default}")
+    head = [
+        f"def {verb.name}(",
+        *lines,
+        f") -> {result}:",
+        f'    """{verb.summary}',
+        "",
+        *helps,
+        '    """',
+        "",
+    ]
+    return "\n".join(head)
+
+
+def loosened(hint: Any) -> str:
+    """The type of an option that may be left out and is converted: a list may be one value, text a path or a number."""
+    text = written(hint)
+    item = re.fullmatch(r"list\[(\w+)\](?: \| None)?", text)
+    if item:
+        one = "str | Path" if item[1] == "str" else item[1]
+        return f"{one} | Sequence[{one}] | None"
+    if text.startswith("dict["):
+        return "str | None"
+    text = text.removesuffix(" | None")
+    return f"{'str | int | Path' if text == 'str' else text} | None"
+
+
+def written(hint: Any) -> str:
+    """A type as its source would have it."""
+    text = hint.__name__ if inspect.isclass(hint) and not typing.get_args(hint) else str(hint)
+    text = re.sub(r"\b(?:typing|collections\.abc|pathlib|builtins)\.", "", text)
+    return text.replace("NoneType", "None")
+
+
+def main() -> int:
+    file = Path(__file__).with_name("__init__.pyi")
+    file.write_text(stub(), encoding="utf-8")
+    print(file)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

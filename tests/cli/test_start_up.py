@@ -1,0 +1,91 @@
+"""Answers that need no torch come before torch could be imported."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from cuewise import catalogue
+
+HEAVY = ("torch", "timm", "torchvision", "numba", "cv2", "numpy", "PIL")
+WITHOUT_TORCH = [
+    ["--help"],
+    ["--version"],
+    ["pretrain", "--help"],
+    ["audit", "--help"],
+    ["pretrian"],
+    ["pretrain", "x", "--out", "run", "--sise", "3"],
+    ["list", "wonders"],
+    *(
+        ["list", what]
+        for what in ("methods", "models", "negatives", "filters", "audits", "makers", "settings")
+    ),
+    ["list", "recipes"],
+    ["list", "studies"],
+]
+
+
+def test_nothing_heavy_is_imported(tmp_path: Path) -> None:
+    code = (
+        "import sys, cuewise\n"
+        "from cuewise.cli import main\n"
+        f"for words in {WITHOUT_TORCH!r}:\n"
+        "    try: main(words)\n"
+        "    except SystemExit: pass\n"
+        f"    found = [m for m in {HEAVY!r} if m in sys.modules]\n"
+        "    assert not found, (words, found)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_models_are_those_of_the_libraries() -> None:
+    import timm
+    import torchvision
+
+    names = torchvision.models.list_models(module=torchvision.models)
+    expected = [f"torchvision/{n}" for n in names] + [
+        f"timm/{n}" for n in timm.list_models(exclude_filters="cuewise*")
+    ]
+    assert [n for n in catalogue.models() if not n.startswith("cuewise/")] == expected
+
+
+@pytest.mark.parametrize("what", ["methods", "filters", "audits", "makers", "studies"])
+def test_what_the_sources_declare_is_what_there_is(what: str) -> None:
+    from cuewise.audits.audit import AUDITS
+    from cuewise.cues.registry import CUES
+    from cuewise.make.makers import makers
+    from cuewise.methods import methods
+    from cuewise.studies.study import studies
+
+    known = {
+        "methods": methods,
+        "filters": CUES.all,
+        "audits": AUDITS.all,
+        "makers": makers,
+        "studies": studies,
+    }
+    members = known[what]()
+    assert catalogue.catalogue(what) == {name: member.summary for name, member in members.items()}  # type: ignore[attr-defined]
+
+
+def test_settings_are_those_of_the_classes() -> None:
+    import dataclasses
+
+    from cuewise.config import Config
+    from cuewise.methods import methods
+    from cuewise.options import options_of
+
+    listed = catalogue.settings()
+    for group, kind in {"optim": "Optim", "views": "Views", "loop": "Loop"}.items():
+        fields = options_of(type(getattr(Config(), group)))
+        assert [k for k in listed if k.startswith(f"{group}.")] == [f"{group}.{name}" for name in fields]
+        assert all(fields[name].help in listed[f"{group}.{name}"] for name in fields), kind
+    for name, method in methods().items():
+        own = [f"{name}.{f.name}" for f in dataclasses.fields(method.Settings)]
+        assert [k for k in listed if k.startswith(f"{name}.")] == own
