@@ -69,10 +69,10 @@ def document(name: str, alpha: float, bias: float, root: Path, seed: int) -> dic
     rows = decisions(rng, bias)
     images = draw(root / "pictures", fixed, 12)
     knn = proportion(
-        "knn/top1", int(820 - 40 * alpha + 10 * seed), 1000, "k = 20, t = 0.07, cosine, shapes test split"
+        "knn/photos", int(820 - 40 * alpha + 10 * seed), 1000, "k = 20, t = 0.07, cosine, shapes test split"
     )
     linear = proportion(
-        "linear/top1", int(900 + 3 * seed), 1000, "L-BFGS, L2 chosen on a held-out tenth, shapes test split"
+        "linear/photos", int(900 + 3 * seed), 1000, "L-BFGS, L2 chosen on a held-out tenth, shapes test split"
     )
     similarity = mean(
         "negative_similarity", rng.normal(0.7 - 0.3 * alpha, 0.1, 500), "patch negatives, key encoder"

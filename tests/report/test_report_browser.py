@@ -71,13 +71,13 @@ def test_silent_offline_and_drawn(tab: chromium.Browser, report: Path) -> None:
     # 8 classes × 2 models as bars, each with its whisker
     assert (
         tab.run(
-            "document.querySelectorAll('#topic-shape-bias ~ .plots .plot')[0].querySelectorAll('rect.mark').length"
+            "document.querySelectorAll('details:has(#topic-shape-bias) .plots .plot')[0].querySelectorAll('rect.mark').length"
         )
         == 16
     )
     assert (
         tab.run(
-            "document.querySelectorAll('#topic-shape-bias ~ .plots .plot')[0].querySelectorAll('.whisker').length"
+            "document.querySelectorAll('details:has(#topic-shape-bias) .plots .plot')[0].querySelectorAll('.whisker').length"
         )
         == 16
     )

@@ -30,7 +30,7 @@ def audit(name: str, responses: list[str], protocol: str = "p") -> dict[str, Any
     s, t = responses.count("s"), responses.count("t")
     scores = [
         proportion("shape_bias", s, s + t, protocol).as_dict(),
-        proportion("knn/top1", s, 100, protocol).as_dict(),
+        proportion("knn/photos", s, 100, protocol).as_dict(),
     ]
     return {"model": {"name": name}, "scores": scores, "tables": {"shape_bias/decisions": table(responses)}}
 

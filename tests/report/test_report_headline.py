@@ -18,7 +18,7 @@ def audit(
 ) -> dict[str, Any]:
     scores = [
         proportion("shape_bias", shape, n, "p").as_dict(),
-        proportion("knn/top1", knn, 1000, "k").as_dict(),
+        proportion("knn/photos", knn, 1000, "k").as_dict(),
     ]
     return {"model": {"name": name, "cues": cues or {}}, "scores": scores}
 
@@ -54,7 +54,7 @@ def test_two_models_name_the_dial_and_the_change() -> None:
     assert sentence.startswith(
         "With alpha 2 instead of 0 (averse against plain), shape bias rose from 30.0\u00a0% to 60.0\u00a0% (+30.0 points"
     )
-    assert "k-NN top-1 accuracy shows no clear difference (+0.0 points" in sentence
+    assert "k-NN accuracy on photos shows no clear difference (+0.0 points" in sentence
 
 
 def test_two_models_fall_and_unclear() -> None:
@@ -62,7 +62,7 @@ def test_two_models_fall_and_unclear() -> None:
     unclear = said(audit("a", 200), audit("b", 208))
     assert "shape bias shows no clear difference (50.0\u00a0% to 52.0\u00a0%; +2.0 points" in unclear
     assert "rose" not in unclear
-    assert "k-NN top-1 accuracy fell by 30.0 points" in said(audit("a", 200), audit("b", 208, knn=500))
+    assert "k-NN accuracy on photos fell by 30.0 points" in said(audit("a", 200), audit("b", 208, knn=500))
 
 
 def test_two_models_without_common_ground() -> None:
@@ -131,5 +131,5 @@ def test_without_shape_bias_only_accuracies_are_told() -> None:
         for n, v in (("head/photos/accuracy", 0.5), ("sketch/accuracy", 0.2), ("confidence/photos", 0.99))
     ]
     sentence = said({"model": {"name": "m"}, "scores": scores})
-    assert "the classifier's accuracy on photos is the highest at 50.0" in sentence
+    assert "own classifier's accuracy on photos is the highest at 50.0" in sentence
     assert "sketch accuracy the lowest at 20.0" in sentence

@@ -14,12 +14,13 @@ from joint_audits import joint_document
 from cuewise.report import sweep_figures, write_report
 from cuewise.report.common import common_tables, four_ways
 from cuewise.report.compare import differences
+from cuewise.report.declared import topic_of
 from cuewise.report.figures import gather_figures
 from cuewise.report.galleries import gather_items, split
 from cuewise.report.paired import common_scores, mean_difference, paired_scores
 from cuewise.report.reading import read_audits
 from cuewise.report.sweep import alpha_of, sweep
-from cuewise.report.topics import findings, order, topic_of
+from cuewise.report.topics import findings, order
 from cuewise.report.zoo import family, pearson, spearman, zoo
 from cuewise.scores import Score
 

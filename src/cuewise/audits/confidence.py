@@ -44,6 +44,7 @@ Floats = NDArray[np.float64]
             "Calibration error on {}",
             "Mean gap between confidence and accuracy over 15 bins: 0 is a model that is right as often as it says.",
             card=16,
+            reading="0 is perfect",
             better="low",
         ),
     ),

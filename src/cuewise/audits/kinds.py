@@ -30,6 +30,7 @@ class Kind:
     chance    what guessing gives, where that is the same everywhere; an audit gives others with its scores
     accuracy  a share of right answers: the headline may name it
     leads     the number that a comparison of models begins with
+    reading   how to read the number where guessing has no value, e.g. "0 is perfect"
     better    "high" or "low" where one end is better, else ""
     """
 
@@ -41,6 +42,7 @@ class Kind:
     chance: float | None = None
     accuracy: bool = False
     leads: bool = False
+    reading: str = ""
     better: str = ""
     references: tuple[Reference, ...] = ()
 
@@ -64,7 +66,7 @@ class Kind:
 
 def read_kind(content: Mapping[str, Any]) -> Kind | None:
     """A kind from audit.json; None where it is not one."""
-    texts = {k: content.get(k) for k in ("pattern", "title", "meaning", "unit", "better")}
+    texts = {k: content.get(k) for k in ("pattern", "title", "meaning", "unit", "reading", "better")}
     if not all(isinstance(v, str) for v in texts.values()) or texts["unit"] not in UNITS:
         return None
     card, chance = content.get("card"), content.get("chance")

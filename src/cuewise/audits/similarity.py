@@ -38,8 +38,9 @@ def needs(subject: Subject) -> Needs:
             "similarity/patch",
             "Similarity to patches",
             "Mean cosine between an image and the same image cut into shuffled patches: high where the model "
-            "represents texture and colour rather than layout. 1 is the same direction, 0 unrelated.",
+            "represents texture and colour rather than layout.",
             unit="cosine",
+            reading="1 is the same direction, 0 unrelated",
             card=17,
         ),
         Kind(

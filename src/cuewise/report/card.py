@@ -9,8 +9,9 @@ from typing import Any
 
 import yaml
 
+from cuewise.report.declared import title_of
 from cuewise.report.markup import clean
-from cuewise.report.numbers import digits, finite, show, show_interval, spoken
+from cuewise.report.numbers import digits, finite, show, show_interval
 from cuewise.report.plain import code_block, markdown, markdown_table, save
 from cuewise.report.reading import mapping, read_score, sequence
 from cuewise.scores import Score
@@ -110,7 +111,9 @@ def _data(environment: Mapping[str, Any]) -> str:
 def _scores(scores: Sequence[Score]) -> str:
     if not scores:
         return "Not audited yet: `cuewise audit` measures which cues it relies on."
-    rows = [[spoken(s.name), show(s.value, s.name), show_interval(s), f"{s.n:,}", s.protocol] for s in scores]
+    rows = [
+        [title_of(s.name), show(s.value, s.name), show_interval(s), f"{s.n:,}", s.protocol] for s in scores
+    ]
     return markdown_table(["score", "value", "95 % interval", "n", "protocol"], rows)
 
 

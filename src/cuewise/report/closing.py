@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from cuewise.report.declared import kind_of
 from cuewise.report.markup import Html, el, join, name_of
 from cuewise.report.reading import Audit, mapping, sequence
 from cuewise.report.tables import facts, frame
@@ -11,9 +12,41 @@ from cuewise.report.tables import facts, frame
 MOST_SKIPPED = 50
 
 
+def folded(summary: str, body: Html) -> Html:
+    """Something long, closed until it is asked for."""
+    return el("details", el("summary", summary), body)
+
+
+def glossary_section(audits: Sequence[Audit]) -> Html:
+    """What each kind of score on this page means."""
+    kinds = dict.fromkeys(kind_of(s.name) for a in audits for s in a.scores)
+    known = [k for k in kinds if k.meaning]
+    general = [
+        (
+            "95 % interval",
+            "Where the true value lies in 95 of 100 repetitions with other test images of the same kind.",
+        ),
+        ("n", "How many images (or decisions, classes, pairs) a number rests on."),
+        (
+            "protocol",
+            "What was fitted on what, and what was left out: numbers compare only under equal protocols.",
+        ),
+        ("guessing", "The value that a model would have whose answers do not depend on the image."),
+    ]
+    rows = [(k.title.replace("{}", "…"), k.meaning) for k in known] + general
+    terms = [join(el("dt", term), el("dd", meaning)) for term, meaning in rows]
+    return folded("What the scores mean", el("dl", terms, class_="facts"))
+
+
 def models_section(audits: Sequence[Audit]) -> Html:
-    """Who was audited: architecture, method and cue dials."""
-    known = [{k: v for k, v in a.model.items() if k != "name"} for a in audits]
+    """Which models were audited: architecture, weights, method and cue dials."""
+    known = [
+        {
+            "weights": a.weights or "not recorded",
+            **{k: v for k, v in a.model.items() if k not in ("name", "weights")},
+        }
+        for a in audits
+    ]
     return el("div", [_block(a, facts(k), opened=True) for a, k in zip(audits, known)], class_="side")
 
 

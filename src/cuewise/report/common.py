@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from cuewise import scores
+from cuewise.report.declared import title_of
 from cuewise.report.figures import Figure, read_series
 from cuewise.report.markup import clean
-from cuewise.report.numbers import digits, finite, spoken
+from cuewise.report.numbers import digits, finite
 from cuewise.report.paired import is_right, per_image
 from cuewise.report.reading import Audit, mapping, sequence
 from cuewise.scores import Score
@@ -34,7 +35,7 @@ def common_tables(audits: Sequence[Audit]) -> list[Table]:
             [a.name, len(shared), *[said(mean_over(t, shared, clean(c))) for c in asked.values()]]
             for a, t in zip(audits, tables)
         ]
-        heads = ["model", "images", *[spoken(clean(s)) for s in asked]]
+        heads = ["model", "images", *[title_of(clean(s)) for s in asked]]
         title = f"On the {len(shared):,} images that all models get right"
         out.append({"title": title, "columns": heads, "rows": rows})
     return out

@@ -5,30 +5,44 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from cuewise.report.declared import words
 from cuewise.report.figures import Figure, read_series
 from cuewise.report.markup import clean
-from cuewise.report.numbers import finite, spoken
+from cuewise.report.numbers import finite
 from cuewise.report.reading import mapping
 
 POINTS = 300  # of one curve; longer runs are averaged over equal stretches
 _FIRST = ("train/loss", "val/knn", "dials/feature_std", "dials/effective_rank", "dials/negative_similarity")
 _LAST = ("lr", "train/images_per_s", "train/data_wait")
 _SKIP = {"step", "epoch", "time", "seconds"}
-_MEANING = {
-    "train/loss": "The training objective; only runs of the same objective compare.",
-    "dials/feature_std": "Spread of the features; near zero means collapse.",
-    "dials/effective_rank": "How many directions the features use; a fall means collapse.",
-    "dials/negative_similarity": "Cosine between an image and its texture or patch negatives; lower means they are told apart.",
-    "dials/alignment": "Mean squared distance between two views of one image; lower is closer.",
-    "dials/uniformity": "How evenly features cover the sphere; lower is more even.",
-    "train/data_wait": "Share of the time spent waiting for images.",
+# metric → its title and what it means
+_METRICS = {
+    "train/loss": ("Loss", "The training objective; only runs of the same objective compare."),
+    "lr": ("Learning rate", ""),
+    "val/knn": ("k-NN accuracy on --val", ""),
+    "train/images_per_s": ("Images per second", ""),
+    "train/data_wait": ("Time spent waiting for images", "Share of the time spent waiting for images."),
+    "dials/feature_std": ("Spread of the features", "Near zero means collapse."),
+    "dials/effective_rank": (
+        "Effective rank",
+        "How many directions the features use; a fall means collapse.",
+    ),
+    "dials/negative_similarity": (
+        "Similarity to negatives",
+        "Cosine between an image and its texture or patch negatives; lower means that they are distinguished.",
+    ),
+    "dials/alignment": (
+        "Alignment",
+        "Mean squared distance between two views of one image; lower is closer.",
+    ),
+    "dials/uniformity": ("Uniformity", "How evenly features cover the sphere; lower is more even."),
 }
 
 
 def curve_figures(
     curves: Mapping[str, Sequence[Mapping[str, Any]]], places: Mapping[str, int]
 ) -> list[Figure]:
-    """One line figure a metric; `places` gives each run its model's colour."""
+    """One line figure per metric; `places` gives each run its model's colour."""
     keys: dict[str, None] = {}
     for rows in curves.values():
         for row in rows:
@@ -36,13 +50,10 @@ def curve_figures(
     out = []
     for key in sorted(keys, key=_order):
         series = [s for s in (_curve(run, rows, key, places) for run, rows in curves.items()) if s["y"]]
-        out.append({"topic": "", "title": spoken(_short(key)), "kind": "lines", "xlabel": "step", "ylabel": "",
-                    "series": series, "note": _MEANING.get(key, ""), "aside": key in _LAST})  # fmt: skip
+        title, note = _METRICS.get(key, (words(key), ""))
+        out.append({"topic": "", "title": title, "kind": "lines", "xlabel": "step", "ylabel": "",
+                    "series": series, "note": note, "aside": key in _LAST})  # fmt: skip
     return out
-
-
-def _short(key: str) -> str:
-    return clean(key).removeprefix("train/").removeprefix("dials/")
 
 
 def _order(key: str) -> tuple[int, str]:

@@ -6,13 +6,13 @@ import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from cuewise.report.declared import topic_of, words
 from cuewise.report.markup import Html, clean, el, join, plain
-from cuewise.report.numbers import digits, number, spoken
-from cuewise.report.reading import Audit, mapping, merged_names, sequence
-from cuewise.report.topics import topic_of
+from cuewise.report.numbers import digits
+from cuewise.report.reading import Audit, mapping, merged_names, number, sequence
 
 KINDS = ("bars", "lines", "histogram", "scatter", "grid")
-MOST_POINTS = 2000  # of one series; more cannot be told apart on a screen
+MOST_POINTS = 2000  # of one series; more cannot be distinguished on a screen
 WIDE = 9  # words on the horizontal axis from which on a figure takes the whole width
 MOST_ROWS = 400  # of the table behind a figure
 
@@ -35,7 +35,7 @@ def gather_figures(audits: Sequence[Audit]) -> list[Figure]:
 
 
 def _together(name: str, kind: str, members: list[Member]) -> list[Figure]:
-    """One figure for all models; one a model for grids, which cannot lie on each other; one a series for facets."""
+    """One figure for all models; one per model for grids, which cannot be overlaid; one per series for facets."""
     if kind == "grid" and len(members) > 1:
         merged = [(m[0].name, _merge(name, kind, [m])) for m in members]
         return [{**figure, "title": f"{figure['title']}: {model}"} for model, figure in merged]
@@ -66,7 +66,7 @@ def _merge(name: str, kind: str, members: list[Member]) -> Figure:
             )
     return {
         "topic": topic_of(name),
-        "title": clean(first.get("title") or spoken(name)),
+        "title": clean(first.get("title") or words(name)),
         "kind": kind,
         "xlabel": clean(first.get("xlabel") or ""),
         "ylabel": clean(first.get("ylabel") or ""),
@@ -74,6 +74,26 @@ def _merge(name: str, kind: str, members: list[Member]) -> Figure:
         "note": clean(first.get("note") or ""),
         "diagonal": first.get("diagonal") is True,
     }
+
+
+def equal_axes(figures: Sequence[Figure]) -> None:
+    """Figures that stand side by side and measure the same (one topic, kind and label) get one range of values."""
+    groups: dict[tuple[str, str, str], list[Figure]] = {}
+    for figure in figures:
+        if figure["kind"] in ("bars", "lines", "histogram") and figure["ylabel"]:
+            groups.setdefault((figure["topic"], figure["kind"], figure["ylabel"]), []).append(figure)
+    for members in groups.values():
+        ends = [
+            v
+            for f in members
+            for s in f["series"]
+            for key in ("y", "low", "high")
+            for v in s.get(key, ())
+            if v is not None
+        ]
+        if len(members) > 1 and ends:
+            for figure in members:
+                figure["range"] = [min(ends), max(ends)]
 
 
 def read_series(

@@ -8,11 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from cuewise.report.common import GROUPS, group_name
+from cuewise.report.declared import topic_of, words
 from cuewise.report.markup import Html, clean, el, join, name_of
-from cuewise.report.numbers import spoken
 from cuewise.report.pictures import WIDE, Embedded, Picture, Source
 from cuewise.report.reading import Audit, mapping, merged_names, sequence
-from cuewise.report.topics import topic_of
 
 TILE = 288  # longest side of an example image in pixels; shown at half of it on dense screens
 VIEW = 1400  # longest side of a whole batch of views
@@ -94,7 +93,7 @@ def galleries_html(
     out = []
     for name in merged_names([a.galleries for a in audits]):
         owners = [a.galleries[name] for a in audits if name in a.galleries]
-        title = clean(owners[0].get("title") or spoken(name))
+        title = clean(owners[0].get("title") or words(name))
         pairs = [(i, e) for i, e in zip(items, embedded) if i.gallery == name]
         if not pairs:
             body: Html = el("p", "This gallery is empty.", class_="placeholder")

@@ -7,31 +7,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from cuewise.report.compare import Difference, unpaired
+from cuewise.report.declared import declared, kind_of, leading, title_of
 from cuewise.report.markup import clean
-from cuewise.report.numbers import finite, is_share, show, show_change, show_interval, spoken
+from cuewise.report.numbers import finite, is_share, show, show_change, show_interval
 from cuewise.report.reading import Audit, mapping
 from cuewise.report.sweep import alpha_of
 from cuewise.scores import Score
 
-_BIAS = ("shape_bias", "shape_bias/shape_bias", "shape_bias/value")
-MOSTLY = 0.6  # of the images in which one of the cues is named; below, the sentence says so
 MOST_NAME = 60  # characters of a model name inside the sentence
-# audits whose shares say how often a model is right
-TOLD = (
-    "head",
-    "linear",
-    "knn",
-    "cue",
-    "texture",
-    "silhouette",
-    "sketch",
-    "stylized",
-    "domains",
-    "color",
-    "fine",
-)
-PROBES = {"linear": "linear probe", "knn": "k-NN", "head": "the classifier's"}
-_ACCURACIES = ("head", "linear", "knn", "clean", "accuracy")
 
 
 def headline(audits: Sequence[Audit], found: Sequence[Difference]) -> str:
@@ -45,77 +28,58 @@ def headline(audits: Sequence[Audit], found: Sequence[Difference]) -> str:
     return several_models(audits)
 
 
-def bias_of(audit: Audit) -> Score | None:
-    """The audit's shape bias, if it was measured: by its plain names, else the first score that ends in it."""
-    named = [audit.score(name) for name in _BIAS]
-    named += [s for s in audit.scores if s.name.split("/")[-1] == "shape_bias"]
-    return next((s for s in named if s is not None and math.isfinite(s.value)), None)
+def leading_score(audit: Audit) -> Score | None:
+    """The score that comparisons begin with, if it was measured and may be relied on."""
+    name = leading()
+    found = None if name in audit.withheld else audit.score(name)
+    return found if found is not None and math.isfinite(found.value) else None
 
 
 def one_model(audit: Audit) -> str:
-    """What one model relies on."""
-    bias = bias_of(audit)
-    if bias is None:
-        return _without_bias(audit)
-    share = f"follows shape in {show(bias.value, 'shape_bias')} of its decisions"
-    certainty = f"95 % interval {show_interval(bias)}, n = {bias.n:,}"
-    if not (math.isfinite(bias.low) and math.isfinite(bias.high)):
-        return f"Where shape and texture disagree, {_short(audit)} {share}; how certain that is was not measured."
-    if bias.low > 0.5:
-        verdict = "relies on shape more than on texture"
-    elif bias.high < 0.5:
-        verdict = "relies on texture more than on shape"
-    else:
-        verdict = "shows no clear preference between shape and texture"
-    return (
-        f"{_short(audit)} {verdict}: where the two disagree it {share} ({certainty}){_neither(audit, bias)}."
-    )
+    """What one model relies on, in the words of the first audit that has something to say."""
+    for name, why in audit.withheld.items():
+        return f"{_short(audit)}: no statement on {_lower(name)} ({why})."
+    scores = {s.name: s for s in audit.scores}
+    for one in declared().values():
+        if one.headline is not None and (said := one.headline(_short(audit), scores)):
+            return said
+    return _without_headline(audit)
 
 
-def _neither(audit: Audit, bias: Score) -> str:
-    """A caution when the model mostly names neither cue, since then the bias rests on a few of the images."""
-    prefix = bias.name.rpartition("/")[0]
-    parts = [
-        audit.score(f"{prefix}/{cue}" if prefix else cue) for cue in ("shape_accuracy", "texture_accuracy")
-    ]
-    named = sum(s.value for s in parts if s is not None)
-    if None in parts or not named < MOSTLY:
-        return ""
-    return f"; in {show(1 - named, 'share')} of the images it names neither cue"
-
-
-def _without_bias(audit: Audit) -> str:
-    found = [s for s in audit.scores if is_share(s.name) and math.isfinite(s.value)]
-    shares = [s for s in found if s.name.partition("/")[0] in TOLD] or found
+def _without_headline(audit: Audit) -> str:
+    """The highest and the lowest accuracy."""
+    missing = f"{_lower(leading())} was not measured"
+    shares = [s for s in audit.scores if kind_of(s.name).accuracy and math.isfinite(s.value)]
     if not shares:
-        return f"No score of {_short(audit)} tells which cues it relies on."
+        return f"No score of {_short(audit)} says which cues it relies on."
     best, worst = max(shares, key=lambda s: s.value), min(shares, key=lambda s: s.value)
     if best is worst:
         only = f"{_lower(best.name)} is {show(best.value, best.name)} ({show_interval(best)})"
-        return f"{_short(audit)}: {only}; shape bias was not measured."
+        return f"{_short(audit)}: {only}; {missing}."
     return (
-        f"Of the {len(shares)} shares measured for {_short(audit)}, {_lower(best.name)} is the highest at "
+        f"Of the {len(shares)} accuracies measured for {_short(audit)}, {_lower(best.name)} is the highest at "
         f"{show(best.value, best.name)} and {_lower(worst.name)} the lowest at {show(worst.value, worst.name)}; "
-        "shape bias was not measured."
+        f"{missing}."
     )
 
 
 def two_models(base: Audit, other: Audit, found: Sequence[Difference]) -> str:
     """Which dial moved which number by how much; the main number first, then its price or gain in accuracy."""
-    usable = [d for d in found if math.isfinite(d.value)]
+    withheld = {*base.withheld, *other.withheld}
+    usable = [d for d in found if math.isfinite(d.value) and d.name not in withheld]
     if not usable:
         return f"{_short(base)} and {_short(other)} share no score of the same protocol, so nothing can be compared."
     main = _main(usable, base)
     clause = _clause(main, base, other)
-    rest = [d for d in usable if d is not main and is_share(d.name) and d.clear is not None]
-    second = next((d for word in _ACCURACIES for d in rest if word in d.name.split("/")[0]), None)
+    rest = [d for d in usable if d is not main and kind_of(d.name).accuracy and d.clear is not None]
+    second = min(rest, key=lambda d: kind_of(d.name).card or math.inf, default=None)
     end = f"; {_short_clause(second)}." if second is not None else "."
     return f"{_opening(base, other)}, {clause}{end}"
 
 
 def _main(usable: Sequence[Difference], base: Audit) -> Difference:
-    bias = bias_of(base)
-    named = next((d for d in usable if bias is not None and d.name == bias.name), None)
+    first = leading_score(base)
+    named = next((d for d in usable if first is not None and d.name == first.name), None)
     if named is not None:
         return named
     clear = [d for d in usable if d.clear and is_share(d.name)]
@@ -205,51 +169,50 @@ def _range(d: Difference) -> str:
 
 
 def several_models(audits: Sequence[Audit]) -> str:
-    """The two ends of shape bias among several models, and whether their intervals overlap."""
-    measured = [(bias_of(a), a) for a in audits]
+    """The two ends of the leading score among several models, and whether their intervals overlap."""
+    measured = [(leading_score(a), a) for a in audits]
     known = sorted(((s, a) for s, a in measured if s is not None), key=lambda pair: pair[0].value)
     dialled = _over_alpha(audits)
     if dialled:
         return dialled
     if len(known) < 2 or len({s.protocol for s, _ in known}) > 1:
-        return f"{len(audits)} models side by side; shape bias was not measured for them with one protocol."
+        return f"{len(audits)} models side by side; {_lower(leading())} was not measured for them with one protocol."
     (low, lowest), (high, highest) = known[0], known[-1]
-    ends = f"from {show(low.value, 'shape_bias')} ({_short(lowest)}) to {show(high.value, 'shape_bias')} ({_short(highest)})"
+    name = _lower(leading())
+    ends = f"from {show(low.value, low.name)} ({_short(lowest)}) to {show(high.value, high.name)} ({_short(highest)})"
+    among = f"Among {len(known)} models, {name}"
     if not (math.isfinite(low.high) and math.isfinite(high.low)):
-        return f"Among {len(known)} models, shape bias goes {ends}, with no intervals to judge that by."
+        return f"{among} goes {ends}, with no intervals to judge that by."
     if low.high < high.low:
-        return f"Among {len(known)} models, shape bias goes {ends}; the 95 % intervals of these two do not overlap."
-    return f"Among {len(known)} models, shape bias shows no clear difference: it goes {ends}, with overlapping 95 % intervals."
+        return f"{among} goes {ends}; the 95 % intervals of these two do not overlap."
+    return f"{among} shows no clear difference: it goes {ends}, with overlapping 95 % intervals."
 
 
 def _over_alpha(audits: Sequence[Audit]) -> str:
-    """The ends of a sweep: shape bias without negatives (or with the least weight) and with the greatest weight."""
-    points = [(alpha_of(mapping(a.model)), bias_of(a)) for a in audits]
+    """The ends of a sweep: the leading score without negatives (or with the least weight) and with the greatest weight."""
+    points = [(alpha_of(mapping(a.model)), leading_score(a)) for a in audits]
     whole = [(alpha, s) for alpha, s in points if alpha is not None and s is not None]
     settings = sorted({alpha for alpha, _ in whole})
     if len(whole) < len(audits) or len(settings) < 3 or len({s.protocol for _, s in whole}) > 1:
         return ""
     if len(settings) < len(whole):  # several seeds a setting: the figure shows their spread
         ends = [[s.value for alpha, s in whole if alpha == end] for end in (settings[0], settings[-1])]
-        first, last = (show(sum(e) / len(e), "shape_bias") for e in ends)
+        first, last = (show(sum(e) / len(e), leading()) for e in ends)
         return (
-            f"As α goes from {settings[0]:g} to {settings[-1]:g}, shape bias goes from {first} to {last} "
+            f"As α goes from {settings[0]:g} to {settings[-1]:g}, {_lower(leading())} goes from {first} to {last} "
             f"(means over {len(ends[0])} and {len(ends[1])} models)."
         )
     low, high = (next(s for alpha, s in whole if alpha == end) for end in (settings[0], settings[-1]))
     d = unpaired(low, high, "", "")
     verdict = "" if d.clear else ", no clear difference"
     return (
-        f"As α goes from {settings[0]:g} to {settings[-1]:g}, shape bias goes from {show(low.value, 'shape_bias')} to "
-        f"{show(high.value, 'shape_bias')} ({_change(d)}){verdict}."
+        f"As α goes from {settings[0]:g} to {settings[-1]:g}, {_lower(leading())} goes from {show(low.value, leading())} to "
+        f"{show(high.value, leading())} ({_change(d)}){verdict}."
     )
 
 
 def _lower(name: str) -> str:
-    probe, _, where = name.partition("/")
-    if probe in PROBES and where and not where.startswith("top"):
-        return f"{PROBES[probe]} accuracy on {where.removesuffix('/accuracy')}"
-    said = spoken(name)
+    said = title_of(name)
     return said[0].lower() + said[1:] if said[1:2].islower() else said
 
 

@@ -13,11 +13,19 @@ from typing import Any
 
 import numpy as np
 
-from cuewise.report.closing import commands_section, data_section, environment_section, models_section
+from cuewise.report.closing import (
+    commands_section,
+    data_section,
+    environment_section,
+    folded,
+    glossary_section,
+    models_section,
+)
 from cuewise.report.common import common_tables, four_ways
 from cuewise.report.compare import Difference, differences
 from cuewise.report.curves import curve_figures
-from cuewise.report.figures import Figure, figure_html, gather_figures
+from cuewise.report.declared import with_documents
+from cuewise.report.figures import Figure, equal_axes, figure_html, gather_figures
 from cuewise.report.galleries import galleries_html, gather_items, sources, views_section
 from cuewise.report.headline import headline
 from cuewise.report.markup import Html, clean, el, embed_json, join, name_of
@@ -27,7 +35,8 @@ from cuewise.report.reading import Audit, read_audits
 from cuewise.report.score_cards import cards_section, differences_section
 from cuewise.report.sweep import sweep
 from cuewise.report.tables import scores_table, table_html, tables_html
-from cuewise.report.topics import Part, findings
+from cuewise.report.topics import Part, anchor, findings, topics_of
+from cuewise.report.topics import title as topic_title
 from cuewise.report.zoo import zoo
 
 Section = tuple[str, str, Html]  # id, heading, body
@@ -50,22 +59,35 @@ def write_report(
     roots: for each document the folder in which its gallery images lie; `folder` unless told.
     figures: further figures over all models, such as those of `sweep_figures`.
     """
+    with with_documents(documents):
+        return _write(documents, folder, title, curves or {}, pictures or {}, roots, figures)
+
+
+def _write(
+    documents: Sequence[Mapping[str, Any]],
+    folder: Path,
+    title: str | None,
+    curves: Mapping[str, Sequence[Mapping[str, Any]]],
+    pictures: Mapping[str, Picture],
+    roots: Sequence[Path] | None,
+    figures: Sequence[Figure],
+) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     audits = read_audits(documents, roots if roots is not None else [folder] * len(documents))
     found = differences(audits, np.random.default_rng(0))
     title = clean(title or _title(audits))
     said = headline(audits, found)
-    items, views = gather_items(audits), dict(pictures or {})
+    items, views = gather_items(audits), dict(pictures)
     embedded = embed_all(sources(items, views, folder))
     shown = dict(zip(map(clean, views), embedded))
     places = {a.name: a.place for a in audits}
-    trained, measured = curve_figures(curves or {}, places), gather_figures(audits)
+    trained, measured = curve_figures(curves, places), gather_figures(audits)
     across, tables = across_models(audits)
     drawn = Drawn(trained, measured, [*figures, *across])
-    sections = _sections(
-        audits, found, drawn, shown, galleries_html(audits, items, embedded[len(views) :]), tables
-    )
-    page = page_html(title, said, audits, sections, drawn.all)
+    shown_galleries = galleries_html(audits, items, embedded[len(views) :])
+    sections = _sections(audits, found, drawn, shown, shown_galleries, tables)
+    topics = topics_of([(f["topic"], Html()) for f in measured], shown_galleries, tables_html(audits))
+    page = page_html(title, said, audits, sections, drawn.all, topics)
     save(folder / "report.md", report_markdown(title, said, audits, found, tables))
     save(folder / "scores.csv", scores_csv(audits))
     save(folder / "figures.csv", figures_csv(drawn.all))
@@ -114,6 +136,7 @@ def _sections(
 ) -> list[Section]:
     """Every part of the page that has something to show, in reading order."""
     first, last = len(drawn.trained), len(drawn.trained) + len(drawn.measured)
+    equal_axes(drawn.measured)
     figures = [figure_html(f, i, "h4" if first <= i < last else "h3") for i, f in enumerate(drawn.all)]
     measured = [(f["topic"], html) for f, html in zip(drawn.measured, figures[first:])]
     tables = tables_html(audits)
@@ -130,7 +153,8 @@ def _sections(
         ),
         (bool(drawn.trained), ("training", "Training", _training(drawn.trained, figures))),
         (bool(views), ("views", "What the encoder saw", views_section(views))),
-        (True, ("all-scores", "All scores", scores_table(audits))),
+        (True, ("all-scores", "All scores", folded("All scores with protocols", scores_table(audits)))),
+        (bool(audits), ("glossary", "Glossary", glossary_section(audits))),
         (bool(audits), ("models", "Models", models_section(audits))),
         (bool(audits), ("data", "Data", data_section(audits))),
         (bool(audits), ("environment", "Environment", environment_section(audits))),
@@ -140,7 +164,7 @@ def _sections(
 
 
 def _training(trained: Sequence[Figure], figures: Sequence[Html]) -> Html:
-    """The curves that tell how learning went; speed and schedule are there for whoever opens them."""
+    """The curves that show how learning went; speed and schedule are there for whoever opens them."""
     first = [html for figure, html in zip(trained, figures) if not figure["aside"]]
     rest = [html for figure, html in zip(trained, figures) if figure["aside"]]
     more = (
@@ -152,9 +176,14 @@ def _training(trained: Sequence[Figure], figures: Sequence[Html]) -> Html:
 
 
 def page_html(
-    title: str, said: str, audits: Sequence[Audit], sections: Sequence[Section], figures: Sequence[Figure]
+    title: str,
+    said: str,
+    audits: Sequence[Audit],
+    sections: Sequence[Section],
+    figures: Sequence[Figure],
+    topics: Sequence[str] = (),
 ) -> Html:
-    """The whole page: headline, models, parts, and the two blocks that bring it to life."""
+    """The whole page: warnings, headline, models, parts, and its one block of style and one of script."""
     style, script = _packaged("style.css"), _packaged("plots.js")
     # The hashes let only these two blocks run: markup that slipped through would still be dead.
     policy = (
@@ -171,7 +200,7 @@ def page_html(
         el("title", title),
         el("style", style),
     )
-    links = [el("a", ident.replace("-", " ").capitalize(), href=f"#{ident}") for ident, _, _ in sections]
+    links = [_link(section, topics) for section in sections]
     blocks = [
         el("section", el("h2", heading, id=ident), body, class_="part", aria_labelledby=ident)
         for ident, heading, body in sections
@@ -183,6 +212,7 @@ def page_html(
             "header",
             el("p", "cuewise report", class_="eyebrow"),
             el("h1", title),
+            warnings_html(audits),
             _lead(said),
             _models(audits),
         ),
@@ -196,6 +226,23 @@ def page_html(
         el("script", script),
     )
     return Html("<!doctype html>\n") + el("html", head, body, lang="en") + "\n"  # type: ignore[return-value]
+
+
+def _link(section: Section, topics: Sequence[str]) -> Html:
+    """An entry of the table of contents; the findings list their topics."""
+    ident, heading, _ = section
+    link = el("a", heading, href=f"#{ident}")
+    if ident != "findings" or not topics:
+        return link
+    return join(link, [el("a", topic_title(t), href=f"#{anchor(t)}", class_="sub") for t in topics])
+
+
+def warnings_html(audits: Sequence[Audit]) -> Html | None:
+    """What must be known before any number is read."""
+    said = [f"{a.name}: {w}" if len(audits) > 1 else w for a in audits for w in a.warnings]
+    if not said:
+        return None
+    return el("div", [el("p", w) for w in dict.fromkeys(said)], class_="alarm", role="alert")
 
 
 def _lead(said: str) -> Html:

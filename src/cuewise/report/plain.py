@@ -12,8 +12,9 @@ from typing import Any
 
 from cuewise.files import write_text
 from cuewise.report.compare import Difference
+from cuewise.report.declared import title_of
 from cuewise.report.markup import clean
-from cuewise.report.numbers import digits, show, show_change, show_interval, spoken
+from cuewise.report.numbers import digits, show, show_change, show_interval
 from cuewise.report.reading import Audit
 from cuewise.report.score_cards import how, verdict
 
@@ -78,7 +79,7 @@ def code_block(command: str) -> str:
 def score_rows(audit: Audit) -> list[list[str]]:
     """Rows of the score table of one model."""
     return [
-        [spoken(s.name), show(s.value, s.name), show_interval(s), f"{s.n:,}", s.protocol]
+        [title_of(s.name), show(s.value, s.name), show_interval(s), f"{s.n:,}", s.protocol]
         for s in audit.scores
     ]
 
@@ -100,7 +101,7 @@ def report_markdown(
         parts.append("## Differences")
         rows = [
             [
-                spoken(d.name),
+                title_of(d.name),
                 f"{d.other} − {d.base}",
                 show_change(d.value, d.name),
                 _span(d),

@@ -111,7 +111,8 @@
     scales(shown) {
       const { figure } = this;
       this.words = figure.kind === "bars" || shown.some((s) => s.x.some((x) => typeof x === "string"));
-      const all = shown.flatMap((s) => [...s.y, ...(s.low || []), ...(s.high || [])]);
+      // A range that several figures share comes with the figure, so that they compare at a glance.
+      const all = [...shown.flatMap((s) => [...s.y, ...(s.low || []), ...(s.high || [])]), ...(figure.range || [])];
       let [low, high] = extent(all);
       if (!isNumber(low)) [low, high] = [0, 1];
       if (figure.kind === "bars" || figure.kind === "histogram") { low = Math.min(0, low); high = Math.max(0, high); }
@@ -243,7 +244,7 @@
       });
     }
 
-    // Circle, square, triangle, diamond: the shape tells models apart where colour does not.
+    // Circle, square, triangle, diamond: the shape distinguishes models where colour does not.
     dot(s, x, y, r) {
       const kind = (this.byModel ? s.place : s.position) % 4, common = { class: `mark fill ${this.tone(s)}`, "data-series": nameOf(s) };
       if (kind === 0) return svg("circle", { cx: x, cy: y, r, ...common }, this.root);
@@ -369,6 +370,25 @@
     chip.setAttribute("aria-pressed", String(!hide));
     plots.forEach((plot) => plot.draw());
   }));
+
+  // A link to a folded part opens it; a printed page shows everything.
+  const reveal = () => {
+    const target = location.hash.length > 1 && document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    if (!target) return;
+    const folded = target.closest("details") || target.parentNode.querySelector(":scope > details");
+    if (folded) folded.open = true;
+    target.scrollIntoView();
+  };
+  window.addEventListener("hashchange", reveal);
+  document.querySelectorAll("nav a").forEach((a) => a.addEventListener("click", () => { if (a.hash === location.hash) reveal(); }));
+  reveal();
+  window.addEventListener("beforeprint", () => document.querySelectorAll("details.topic, main > section > details").forEach((d) => { d.open = true; }));
+  const parts = new Map([...document.querySelectorAll("nav a")].map((a) => [a.hash.slice(1), a]));
+  const inView = new IntersectionObserver((seen) => seen.forEach((s) => {
+    const link = parts.get(s.target.id);
+    if (link && s.isIntersecting) { parts.forEach((a) => a.removeAttribute("aria-current")); link.setAttribute("aria-current", "true"); }
+  }), { rootMargin: "0px 0px -70% 0px" });
+  parts.forEach((_, id) => { const node = document.getElementById(id); if (node) inView.observe(node); });
 
   const copy = async (words, code) => {
     try { await navigator.clipboard.writeText(words); return true; } catch { /* a page from disk may not be allowed to */ }

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from cuewise.report.markup import clean
-from cuewise.report.numbers import number
 from cuewise.scores import Score
 
 
@@ -28,6 +29,26 @@ class Audit:
     data: Mapping[str, Any]
     environment: Mapping[str, Any]
     command: str
+    chance: Mapping[str, float] = field(default_factory=dict)
+    notes: Mapping[str, str] = field(default_factory=dict)
+    withheld: Mapping[str, str] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def weights(self) -> str:
+        """Where the weights come from, in words; empty where that is not known."""
+        found = self.model.get("weights")
+        parts = mapping(found)
+        return (
+            ", ".join(f"{clean(k)} {clean(v)}" for k, v in parts.items() if v)
+            if parts
+            else clean(found or "")
+        )
+
+    @property
+    def untrained(self) -> bool:
+        """Whether the weights are random."""
+        return bool(re.search(r"\brandom\b", self.weights))
 
     def score(self, name: str) -> Score | None:
         """The first score of that name."""
@@ -35,7 +56,7 @@ class Audit:
 
 
 def read_audits(documents: Sequence[Mapping[str, Any]], roots: Sequence[Path]) -> list[Audit]:
-    """Documents as `Audit`s; equal model names get a number, since the name is how a reader tells them apart."""
+    """Documents as `Audit`s; equal model names get a number, since the name is how a reader distinguishes them."""
     audits: list[Audit] = []
     for place, (document, root) in enumerate(zip(documents, roots, strict=True)):
         model = mapping(mapping(document).get("model"))
@@ -62,6 +83,14 @@ def _read(document: Mapping[str, Any], name: str, place: int, root: Path, model:
         data=mapping(document.get("data")),
         environment=mapping(document.get("environment")),
         command=clean(document.get("command") or ""),
+        chance={
+            k: v
+            for k, v in ((clean(k), number(v)) for k, v in mapping(document.get("chance")).items())
+            if v == v
+        },
+        notes={clean(k): clean(v) for k, v in mapping(document.get("notes")).items()},
+        withheld={clean(k): clean(v) for k, v in mapping(document.get("withheld")).items()},
+        warnings=tuple(clean(w) for w in sequence(document.get("warnings"))),
     )
 
 
@@ -79,6 +108,14 @@ def read_score(value: object) -> Score:
         n=int(n) if n == n and abs(n) < 1e15 else 0,
         protocol=clean(d.get("protocol") or ""),
     )
+
+
+def number(value: object) -> float:
+    """`value` as float; anything that is not a number is NaN."""
+    try:
+        return float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError, OverflowError):
+        return math.nan
 
 
 def mapping(value: object) -> Mapping[str, Any]:

@@ -1,4 +1,4 @@
-"""Score cards: each score once, a line for each model with its interval, and reference points where they apply."""
+"""Score cards: each number once, one line per model with its interval, chance level and published values."""
 
 from __future__ import annotations
 
@@ -6,77 +6,107 @@ import math
 from collections.abc import Sequence
 
 from cuewise.report.compare import Difference
+from cuewise.report.declared import kind_of, title_of
 from cuewise.report.markup import Html, el, join, name_of
-from cuewise.report.numbers import NOTHING, score_range, show, show_change, show_end, show_interval, spoken
+from cuewise.report.numbers import NOTHING, score_range, show, show_change, show_end, show_interval
+from cuewise.report.protocols import in_words
 from cuewise.report.reading import Audit, merged_names
 from cuewise.report.tables import frame
 from cuewise.scores import Score
 
 MOST_CARDS = 12
-# The scores that say most, first; those that none of these begins come after, in the order of the audit.
-FIRST = (
-    "shape_bias", "shape_accuracy", "texture_accuracy", "head/", "linear/", "texture/", "cue/", "silhouette/", "sketch/",
-    "stylized/", "corruption/accuracy", "color/grey", "coarse/", "fine/", "confidence/", "calibration_error/",
-    "similarity/patch", "knn/",
-)  # fmt: skip
-# Published values hold for the published stimuli alone; an audit that used exactly those says so with this phrase.
-STANDARD = "standard 16-class cue-conflict"
-REFERENCES = {
-    "shape_bias": (
-        ("ResNet-50", 0.22),
-        ("GoogLeNet", 0.31),
-        ("ResNet-50 on stylised images", 0.81),
-        ("humans", 0.96),
-    )
-}
+Mark = tuple[str, float]  # what a value on the axis is, and the value
 
 
-def references(name: str, protocols: set[str]) -> Sequence[tuple[str, float]]:
+def references(name: str, protocols: set[str]) -> Sequence[Mark]:
     """Published values of this score, only when every model was measured with the published protocol."""
-    if not protocols or not all(STANDARD in p for p in protocols):
-        return ()
-    return REFERENCES.get(name.split("/")[-1] if "/" in name else name, ())
+    found = kind_of(name).references
+    return [(r.who, r.value) for r in found if protocols and all(r.where in p for p in protocols)]
+
+
+def chance_of(name: str, audits: Sequence[Audit]) -> float | None:
+    """What guessing gives, where that is the same for all models."""
+    known = {a.chance[name] for a in audits if name in a.chance}
+    return known.pop() if len(known) == 1 else kind_of(name).chance if not known else None
+
+
+def chosen(audits: Sequence[Audit]) -> list[tuple[str, list[str]]]:
+    """(score, scores that are the same number under another name) of each card, the most telling first."""
+    names = merged_names([{s.name: s for s in a.scores} for a in audits])
+    order = sorted(names, key=lambda n: kind_of(n).card or MOST_CARDS * 100)
+    out: list[tuple[str, list[str]]] = []
+    seen: dict[object, list[str]] = {}
+    for name in order:
+        values = tuple((s.value, s.n) if (s := a.score(name)) is not None else None for a in audits)
+        known = all(v is not None and math.isfinite(v[0]) for v in values)
+        if kind_of(name).accuracy and known and values in seen:
+            seen[values].append(name)
+            continue
+        out.append((name, []))
+        if kind_of(name).accuracy and known:
+            seen[values] = out[-1][1]
+    return out
 
 
 def cards_section(audits: Sequence[Audit]) -> Html:
     """The first scores as cards; the others are in the table of all scores."""
-    names = merged_names([{s.name: s for s in a.scores} for a in audits])
-    if not names:
+    cards = chosen(audits)
+    if not cards:
         return el("p", "This audit holds no scores.", class_="placeholder")
-    cards = [_card(name, audits) for name in sorted(names, key=_rank)[:MOST_CARDS]]
-    more = f"{len(names) - MOST_CARDS} more scores are in the table of all scores below."
+    shown = [_card(name, same, audits) for name, same in cards[:MOST_CARDS]]
+    total = len(merged_names([{s.name: s for s in a.scores} for a in audits]))
+    more = f"All {total} scores are in the table below."
     return join(
-        el("div", cards, class_="cards"),
-        el("p", el("a", more, href="#all-scores"), class_="quiet") if len(names) > MOST_CARDS else None,
+        el("div", shown, class_="cards"),
+        el("p", el("a", more, href="#all-scores"), class_="quiet") if total > len(shown) else None,
     )
 
 
-def _rank(name: str) -> int:
-    """Where a score stands among the cards: by the first pattern that its name begins with."""
-    parts = name.split("/")
-    tail = parts[-1] if parts[0] == "shape_bias" else name
-    return next((i for i, start in enumerate(FIRST) if tail.startswith(start)), len(FIRST))
+def explained(name: str) -> Html:
+    """A score's title with its meaning on hover and focus."""
+    kind = kind_of(name)
+    if not kind.meaning:
+        return join(title_of(name))
+    return el(
+        "span",
+        title_of(name),
+        el("span", kind.meaning, class_="tip", role="tooltip"),
+        class_="has-tip",
+        tabindex="0",
+    )
 
 
-def _card(name: str, audits: Sequence[Audit]) -> Html:
+def _card(name: str, same: Sequence[str], audits: Sequence[Audit]) -> Html:
     found = [(a, s) for a in audits for s in [a.score(name)] if s is not None]
     scores = [s for _, s in found]
     low, high = score_range(scores)
-    protocols = {s.protocol for s in scores}
-    marks = references(name, protocols)
-    lines = [_line(audit, score, low, high, marks, alone=len(audits) == 1) for audit, score in found]
+    marks = references(name, {s.protocol for s in scores})
+    chance = chance_of(name, audits)
+    lines = [_line(audit, score, low, high, marks, chance, alone=len(audits) == 1) for audit, score in found]
+    measured = any(math.isfinite(s.value) for s in scores)
+    notes = list(dict.fromkeys(a.notes[name] for a, _ in found if name in a.notes))
+    also = f"The same number: {', '.join(map(title_of, same))}." if same else ""
     return el(
         "article",
-        el("h3", spoken(name)),
+        el("h3", explained(name)),
         el("ul", lines, class_="lines"),
-        _scale(low, high, name, marks) if any(math.isfinite(s.value) for s in scores) else None,
-        _protocol(scores),
+        _scale(low, high, name, marks, chance) if measured else None,
+        [el("p", note[0].upper() + note[1:], class_="note") for note in notes],
+        el("p", also, class_="quiet") if also else None,
+        _foot(found),
         class_="card",
     )
 
 
 def _line(
-    audit: Audit, score: Score, low: float, high: float, marks: Sequence[tuple[str, float]], *, alone: bool
+    audit: Audit,
+    score: Score,
+    low: float,
+    high: float,
+    marks: Sequence[Mark],
+    chance: float | None,
+    *,
+    alone: bool,
 ) -> Html:
     value = el("strong", show(score.value, score.name), class_="value")
     who = None if alone else el("span", el("span", class_="dot"), name_of(audit.name), class_="who")
@@ -84,11 +114,12 @@ def _line(
         return el("li", who, el("span", "not measured", class_="quiet"), class_=f"line m{audit.place % 8}")
     span = show_interval(score)
     detail = el("span", span if span != NOTHING else "no interval", f" · n = {score.n:,}", class_="detail")
-    head = el("div", who, value, detail, class_="line-head")
-    return el("li", head, _bar(score, low, high, marks), class_=f"line m{audit.place % 8}")
+    random = el("span", "random weights", class_="badge alarm") if audit.untrained else None
+    head = el("div", who, value, detail, random, class_="line-head")
+    return el("li", head, _bar(score, low, high, marks, chance), class_=f"line m{audit.place % 8}")
 
 
-def _bar(score: Score, low: float, high: float, marks: Sequence[tuple[str, float]]) -> Html:
+def _bar(score: Score, low: float, high: float, marks: Sequence[Mark], chance: float | None) -> Html:
     """The interval on its axis; drawn in per cent of the width, so that it needs no script."""
 
     def at(value: float) -> str:
@@ -98,6 +129,8 @@ def _bar(score: Score, low: float, high: float, marks: Sequence[tuple[str, float
     if low < 0 < high:
         parts.append(el("line", x1=at(0), x2=at(0), y1="3", y2="17", class_="zero"))
     parts += [el("line", x1=at(v), x2=at(v), y1="2", y2="18", class_="reference") for _, v in marks]
+    if chance is not None:
+        parts.append(el("line", x1=at(chance), x2=at(chance), y1="3", y2="17", class_="chance"))
     if math.isfinite(score.low) and math.isfinite(score.high):
         parts.append(el("line", x1=at(score.low), x2=at(score.high), y1="10", y2="10", class_="interval"))
     parts.append(el("circle", cx=at(score.value), cy="10", r="5", class_="point"))
@@ -105,7 +138,8 @@ def _bar(score: Score, low: float, high: float, marks: Sequence[tuple[str, float
     return el("svg", parts, class_="bar", width="100%", height="20", role="img", aria_label=label)
 
 
-def _scale(low: float, high: float, name: str, marks: Sequence[tuple[str, float]]) -> Html:
+def _scale(low: float, high: float, name: str, marks: Sequence[Mark], chance: float | None) -> Html:
+    """The ends of the axis, the chance level (or how to read the number), and published values where they hold."""
     ends = el(
         "div",
         el("span", show_end(low, name)),
@@ -113,26 +147,45 @@ def _scale(low: float, high: float, name: str, marks: Sequence[tuple[str, float]
         class_="scale",
         aria_hidden="true",
     )
-    if not marks:
-        return ends
-    said = " · ".join(f"{who} {show_end(value, name)}" for who, value in marks)
-    return join(
-        ends, el("p", el("span", class_="reference-key"), f"Published: {said}", class_="quiet references")
-    )
+    kind = kind_of(name)
+    guess = f"guessing gives {show(chance, name)}" if chance is not None else kind.reading
+    rows = [
+        el(
+            "p",
+            el("span", class_="chance-key") if chance is not None else None,
+            guess,
+            class_="quiet references",
+        )
+    ]
+    if marks:
+        said = " · ".join(f"{who} {show_end(value, name)}" for who, value in marks)
+        key = el("span", class_="reference-key")
+        rows.append(el("p", key, f"Published: {said}", class_="quiet references"))
+    return join(ends, rows if guess or marks else None)
 
 
-def _protocol(scores: Sequence[Score]) -> Html | None:
-    protocols = list(dict.fromkeys(s.protocol for s in scores if s.protocol))
-    if not protocols:
+def _foot(found: Sequence[tuple[Audit, Score]]) -> Html | None:
+    """Protocol and weights, each on hover and focus."""
+    protocols = list(dict.fromkeys(in_words(s.protocol) for _, s in found if s.protocol))
+    tips = []
+    if protocols:
+        label = "protocol" if len(protocols) == 1 else "protocols differ"
+        tips.append(_tip(label, protocols[0] if len(protocols) == 1 else " | ".join(protocols)))
+    weights = {a.name: a.weights for a, _ in found if a.weights}
+    if weights:
+        single = len(found) == 1
+        tips.append(_tip("weights", " | ".join(w if single else f"{n}: {w}" for n, w in weights.items())))
+    if not tips:
         return None
-    said = protocols[0] if len(protocols) == 1 else "Protocols differ: " + " | ".join(protocols)
-    tip = el("span", said, class_="tip", role="tooltip")
-    label = "protocol" if len(protocols) == 1 else "protocols differ"
-    return el("p", el("span", label, tip, class_="has-tip", tabindex="0"), class_="quiet protocol")
+    return el("p", [join(" · " if i else None, tip) for i, tip in enumerate(tips)], class_="quiet protocol")
+
+
+def _tip(label: str, said: str) -> Html:
+    return el("span", label, el("span", said, class_="tip", role="tooltip"), class_="has-tip", tabindex="0")
 
 
 def differences_section(found: Sequence[Difference]) -> Html:
-    """Differences from the first model as a table; a difference whose interval holds zero is called unclear."""
+    """Differences from the first model as a table; a difference whose interval contains zero is not clear."""
     pairs = {(d.base, d.other) for d in found}
     said = None
     if len(pairs) == 1:
@@ -140,7 +193,7 @@ def differences_section(found: Sequence[Difference]) -> Html:
         said = el("p", name_of(other), " minus ", name_of(base), class_="quiet")
     rows = [_difference_row(d, named=len(pairs) > 1) for d in found]
     note = (
-        "Intervals speak of the test images only: they do not say how much another training run with another seed "
+        "Intervals are over test images only: they do not say how much another training run with another seed "
         "would differ. No correction is made for looking at many scores."
     )
     table = frame("Differences", ["score", "verdict", "difference", "95 % interval", "how"], rows, (2, 3))
@@ -175,7 +228,7 @@ def _difference_row(d: Difference, *, named: bool) -> Html:
     )
     return el(
         "tr",
-        el("th", spoken(d.name), pair if named else None, scope="row"),
+        el("th", explained(d.name), pair if named else None, scope="row"),
         el("td", el("span", said, class_=f"verdict {tone}")),
         el("td", show_change(d.value, d.name), class_="number"),
         el("td", span, class_="number"),

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from cuewise.report.declared import title_of
 from cuewise.report.figures import Figure, read_series
-from cuewise.report.numbers import finite, spoken
+from cuewise.report.numbers import finite
 from cuewise.report.reading import Audit, mapping
 from cuewise.scores import Score
 
@@ -42,7 +43,7 @@ def sweep_figures(points: Sequence[tuple[float, Sequence[Score]]], dial: str = "
         for name in filter(wanted, names):
             line = _line(points, name)
             if len(line["x"]) > 1:
-                label = spoken(name)
+                label = title_of(name)
                 series.append(
                     read_series(line, "lines", model="", place=len(series), label=label, position=len(series))
                 )

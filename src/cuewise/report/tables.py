@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from cuewise.report.declared import kind_of, title_of, topic_of, words
 from cuewise.report.markup import Html, clean, el, join, name_of
-from cuewise.report.numbers import NOTHING, digits, show, show_interval, spoken
+from cuewise.report.numbers import NOTHING, digits, show, show_interval
+from cuewise.report.protocols import in_words
 from cuewise.report.reading import Audit, mapping, merged_names, sequence
-from cuewise.report.topics import topic_of
 
 MOST_ROWS = 200  # of one table on the page; audit.json has all
-MOST_DECISIONS = 60  # of a table with a row an image
+MOST_DECISIONS = 60  # of a table with one row per image
 TALL_ROWS = 14  # a longer table scrolls inside its box
 OPEN_ROWS = 12  # tables up to this length stand open
 
@@ -26,11 +27,11 @@ def scores_table(audits: Sequence[Audit]) -> Html:
     for name in names:
         found = [a.score(name) for a in audits]
         cells = [_score_cell(s, name) for s in found]
-        protocols = dict.fromkeys(s.protocol for s in found if s is not None)
+        protocols = dict.fromkeys(in_words(s.protocol) for s in found if s is not None)
         rows.append(
             el(
                 "tr",
-                el("th", spoken(name), scope="row"),
+                el("th", title_of(name), scope="row", title=kind_of(name).meaning or None),
                 cells,
                 el("td", " | ".join(protocols), class_="quiet"),
             )
@@ -65,7 +66,7 @@ def tables_html(audits: Sequence[Audit]) -> list[tuple[str, Html]]:
     out = []
     for name in sorted(merged_names([a.tables for a in audits]), key=lambda n: n.endswith("decisions")):
         owners = [a for a in audits if name in a.tables]
-        title = clean(owners[0].tables[name].get("title") or spoken(name))
+        title = clean(owners[0].tables[name].get("title") or words(name))
         most = MOST_DECISIONS if name.endswith("decisions") else MOST_ROWS
         blocks = [_table(title, a.tables[name], a.name if len(audits) > 1 else "", most) for a in owners]
         body = el("div", blocks, class_="side")
