@@ -144,6 +144,8 @@ def test_keyboard_reaches_toggles_plots_and_protocols(tab: chromium.Browser, rep
 
 def test_hover_reads_values_and_stays_inside(tab: chromium.Browser, report: Path) -> None:
     opened(tab, report, 360, phone=True)
+    tab.run("document.querySelectorAll('details.topic').forEach(d => { d.open = true; })")
+    tab.settle()
     for figure in range(8, 13):
         box = tab.run(f"""(s => {{ s.scrollIntoView({{block: 'center', behavior: 'instant'}});
             const r = s.getBoundingClientRect(); return [r.left, r.top, r.width, r.height];
@@ -225,3 +227,33 @@ def test_one_and_six_models_with_long_names(tab: chromium.Browser, tmp_path: Pat
     assert tab.run(
         "[...document.querySelectorAll('.plot')].every(p => p.querySelectorAll('.mark').length > 0)"
     )
+
+
+def test_topics_are_folded_and_a_link_opens_its_own(tab: chromium.Browser, report: Path) -> None:
+    """The page is short until something is asked for; the table of contents stays in view beside it."""
+    opened(tab, report, 1600)
+    assert tab.run("document.documentElement.scrollHeight") < 7000
+    topics = "[...document.querySelectorAll('details.topic')].map(d => d.open)"
+    assert tab.run(topics)[0] is True
+    assert not any(tab.run(topics)[1:])
+    tab.run("document.querySelector('nav a[href=\"#topic-robustness\"]').click()")
+    tab.settle()
+    assert tab.run("document.querySelector('#topic-robustness').closest('details').open")
+    frame = "(r => [r.top, r.right])(document.querySelector('nav').getBoundingClientRect())"
+    tab.run("window.scrollTo({top: 3000, behavior: 'instant'})")
+    top, right = tab.run(frame)
+    assert top == 0
+    assert right <= tab.run("document.querySelector('main').getBoundingClientRect().left") + 1
+    assert tab.complaints() == []
+
+
+def test_a_title_says_what_it_means_on_hover(tab: chromium.Browser, report: Path) -> None:
+    opened(tab, report, 1000)
+    box = tab.run("""(s => { s.scrollIntoView({block: 'center', behavior: 'instant'});
+        const r = s.getBoundingClientRect(); return [r.left, r.top]; })(document.querySelector('.card h3 .has-tip'))""")
+    tip = "getComputedStyle(document.querySelector('.card h3 .tip')).display"
+    assert tab.run(tip) == "none"
+    tab.move(box[0] + 5, box[1] + 5)
+    tab.settle()
+    assert tab.run(tip) == "block"
+    assert "Decisions for the shape" in tab.run("document.querySelector('.card h3 .tip').textContent")

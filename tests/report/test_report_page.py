@@ -17,7 +17,7 @@ from cuewise.audits.shape_bias import STANDARD
 from cuewise.report import write_card, write_report
 from cuewise.report.card import card_of_run
 from cuewise.report.declared import title_of
-from cuewise.report.figures import gather_figures
+from cuewise.report.figures import equal_axes, gather_figures
 from cuewise.report.numbers import digits, is_share, show
 from cuewise.report.pictures import Source, embed_all
 from cuewise.report.reading import read_audits
@@ -263,3 +263,112 @@ def test_a_run_has_its_card_when_training_ends(tmp_path: Path) -> None:
     assert "pretrained with simclr" in card
     assert "Not audited yet" in card
     assert card_of_run(tmp_path) is None
+
+
+RANDOM, TRAINED = "random", {"file": "w.safetensors", "sha256": "ab" * 32}
+
+
+@pytest.mark.parametrize(("weights", "loud"), [(RANDOM, True), (TRAINED, False), (None, False)])
+def test_random_weights_are_loud_and_weights_are_on_every_card(
+    weights: Any, loud: bool, tmp_path: Path
+) -> None:
+    d = document("m", 0, 0.3, tmp_path, 1)
+    d["model"]["weights"] = weights
+    page = write_report([d], tmp_path / "out").read_text(encoding="utf-8")
+    note = (tmp_path / "out" / "report.md").read_text(encoding="utf-8")
+    said = "m: the weights are random: every number is about an untrained network"
+    assert (said in page, said in note) == (loud, loud)
+    cards = page.count('class="card"')
+    assert page.count("random weights</span>") == (cards if loud else 0)
+    assert page.count(">weights<span") == (cards if weights else 0)
+    if weights == TRAINED:
+        assert page.count("w.safetensors (sha256 abababababab…)") == cards + 1  # and once among the models
+    written = write_card(tmp_path, config={}, encoder={"weights": weights}, environment={}).read_text()
+    assert ("The weights are random" in written) is loud
+
+
+def test_every_card_has_a_chance_level_or_says_how_to_read_it() -> None:
+    from cuewise.report.declared import installed
+
+    for audit in installed().values():
+        for kind in audit.kinds:
+            assert kind.meaning
+            if kind.card and kind.unit != "share":
+                assert kind.reading, kind.pattern
+
+
+def test_chance_is_drawn_and_said(tmp_path: Path) -> None:
+    score = {"name": "sketch/accuracy", "value": 0.3, "low": 0.2, "high": 0.4, "n": 100, "protocol": "p"}
+    d = {"model": {"name": "m"}, "scores": [score], "chance": {"sketch/accuracy": 0.125}}
+    page = write_report([d], tmp_path).read_text(encoding="utf-8")
+    assert "guessing gives 12.5\u00a0%" in page
+    assert 'x1="12.50%" x2="12.50%" y1="3" y2="17" class="chance"' in page
+
+
+def test_one_number_has_one_card(tmp_path: Path) -> None:
+    """The accuracy on a set of edges is the sketch accuracy: two names, one number."""
+    names = ("head/edges/accuracy", "sketch/accuracy", "domains/edges/accuracy", "head/photos/accuracy")
+    scores = [
+        {"name": n, "value": v, "low": v - 0.1, "high": v + 0.1, "n": 160, "protocol": "p"}
+        for n, v in zip(names, (0.25, 0.25, 0.25, 0.7))
+    ]
+    page = write_report([{"model": {"name": "m"}, "scores": scores}], tmp_path).read_text(encoding="utf-8")
+    assert page.count('class="card"') == 2
+    assert "The same number: Accuracy on edges, Sketch accuracy." in page
+
+
+def test_protocols_are_in_words_and_the_files_keep_the_short_form(tmp_path: Path) -> None:
+    short = "linear_lbfgs_standardised_l2_of_5_held_out; conflicts, 3 classes"
+    score = {"name": "shape_bias", "value": 0.3, "low": 0.2, "high": 0.4, "n": 100, "protocol": short}
+    page = write_report([{"model": {"name": "m"}, "scores": [score]}], tmp_path).read_text(encoding="utf-8")
+    words = "Linear probe (L-BFGS) on standardised features, L2 penalty chosen among 5 on held-out training images"
+    assert f"{words}; conflicts, 3 classes" in page
+    assert short not in page
+    assert short in (tmp_path / "scores.csv").read_text(encoding="utf-8")
+
+
+def test_an_audit_from_elsewhere_speaks_through_its_document(tmp_path: Path) -> None:
+    kind = {
+        "pattern": "mine/*",
+        "title": "Wings on {}",
+        "meaning": "Share of wings.",
+        "unit": "share",
+        "reading": "",
+        "better": "",
+    }
+    d = {
+        "model": {"name": "m"},
+        "scores": [{"name": "mine/birds", "value": 0.5, "low": 0.4, "high": 0.6, "n": 9, "protocol": "p"}],
+        "tables": {"mine": {"title": "T", "columns": ["a"], "rows": [[1]]}},
+        "audits": {"mine": {"question": "Does it fly?", "topic": "mine", "rank": 1, "kinds": [kind, 7, {}]}},
+    }
+    page = write_report([d], tmp_path).read_text(encoding="utf-8")
+    for said in ("Wings on birds", "50.0\u00a0%", "Does it fly?", "Share of wings."):
+        assert said in page
+
+
+def test_a_withheld_score_makes_no_headline(tmp_path: Path) -> None:
+    d = document("m", 0, 0.9, tmp_path, 1)
+    d["withheld"] = {"shape_bias": "home-made conflict images: 20 % are recognised"}
+    page = write_report([d], tmp_path / "one").read_text(encoding="utf-8")
+    assert "m: no statement on shape bias (home-made conflict images: 20 % are recognised)." in page
+    assert "relies on shape" not in page
+    other = document("o", 1, 0.2, tmp_path / "b", 2)
+    both = write_report([d, other], tmp_path / "two", roots=[tmp_path, tmp_path / "b"])
+    lead = both.read_text(encoding="utf-8").partition('class="lead"')[2].partition("</p>")[0]
+    assert "shape bias" not in lead
+
+
+def test_figures_side_by_side_have_equal_axes() -> None:
+    figures: list[dict[str, Any]] = [
+        {
+            "topic": "t",
+            "kind": "bars",
+            "ylabel": "accuracy",
+            "series": [{"y": [v, None], "low": [v - 0.1, None]}],
+        }
+        for v in (0.3, 0.9)
+    ]
+    figures.append({"topic": "u", "kind": "bars", "ylabel": "accuracy", "series": [{"y": [0.5]}]})
+    equal_axes(figures)
+    assert [f.get("range") for f in figures] == [pytest.approx([0.2, 0.9]), pytest.approx([0.2, 0.9]), None]

@@ -9,6 +9,7 @@ from typing import Any
 
 import yaml
 
+from cuewise.encoders.card import describe_weights, is_random
 from cuewise.report.declared import title_of
 from cuewise.report.markup import clean
 from cuewise.report.numbers import digits, finite, show, show_interval
@@ -40,6 +41,7 @@ def write_card(
     parts = [
         f"# {markdown(name)}",
         _summary(config, encoder),
+        *_weights(encoder),
         "## Encoder\n\n" + _facts(encoder),
         "## Training\n\n" + _training(metrics),
         "## Data\n\n" + _data(environment),
@@ -83,6 +85,17 @@ def _summary(config: Mapping[str, Any], encoder: Mapping[str, Any]) -> str:
     if cues:
         said += "; cue dials: " + ", ".join(f"{markdown(k)} {markdown(v)}" for k, v in cues)
     return said + "."
+
+
+def _weights(encoder: Mapping[str, Any]) -> list[str]:
+    """Where the weights come from, loud where they are random."""
+    found = encoder.get("weights")
+    if not isinstance(found, (str, dict)) or not found:
+        return []
+    warning = (
+        "**The weights are random: every number is about an untrained network.** " if is_random(found) else ""
+    )
+    return [f"{warning}Weights: {markdown(describe_weights(found))}."]
 
 
 def _training(metrics: Sequence[Mapping[str, Any]]) -> str:

@@ -239,7 +239,7 @@ def _link(section: Section, topics: Sequence[str]) -> Html:
 
 def warnings_html(audits: Sequence[Audit]) -> Html | None:
     """What must be known before any number is read."""
-    said = [f"{a.name}: {w}" if len(audits) > 1 else w for a in audits for w in a.warnings]
+    said = [f"{a.name}: {w}" for a in audits for w in a.loud]
     if not said:
         return None
     return el("div", [el("p", w) for w in dict.fromkeys(said)], class_="alarm", role="alert")

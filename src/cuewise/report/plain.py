@@ -15,6 +15,7 @@ from cuewise.report.compare import Difference
 from cuewise.report.declared import title_of
 from cuewise.report.markup import clean
 from cuewise.report.numbers import digits, show, show_change, show_interval
+from cuewise.report.protocols import in_words
 from cuewise.report.reading import Audit
 from cuewise.report.score_cards import how, verdict
 
@@ -30,7 +31,7 @@ def csv_cell(value: object) -> str:
 
 
 def scores_csv(audits: Sequence[Audit]) -> str:
-    """One line a score: model, name, value, low, high, n, protocol; a number that was not measured is empty."""
+    """One line per score: model, name, value, low, high, n, protocol; a number that was not measured is empty."""
     out = io.StringIO()
     writer = csv.writer(out, quoting=csv.QUOTE_NONNUMERIC, lineterminator="\n")
     writer.writerow(["model", "name", "value", "low", "high", "n", "protocol"])
@@ -42,7 +43,7 @@ def scores_csv(audits: Sequence[Audit]) -> str:
 
 
 def figures_csv(figures: Sequence[Mapping[str, Any]]) -> str:
-    """One line a point of every figure: figure, model, series, x, x2 (the far edge of a bin), y, low, high."""
+    """One line per point of every figure: figure, model, series, x, x2 (the far edge of a bin), y, low, high."""
     out = io.StringIO()
     writer = csv.writer(out, quoting=csv.QUOTE_NONNUMERIC, lineterminator="\n")
     writer.writerow(["figure", "model", "series", "x", "x2", "y", "low", "high"])
@@ -79,7 +80,7 @@ def code_block(command: str) -> str:
 def score_rows(audit: Audit) -> list[list[str]]:
     """Rows of the score table of one model."""
     return [
-        [title_of(s.name), show(s.value, s.name), show_interval(s), f"{s.n:,}", s.protocol]
+        [title_of(s.name), show(s.value, s.name), show_interval(s), f"{s.n:,}", in_words(s.protocol)]
         for s in audit.scores
     ]
 
@@ -92,9 +93,11 @@ def report_markdown(
     tables: Sequence[Mapping[str, Any]] = (),
 ) -> str:
     """The page's numbers as Markdown; `tables` are those over all models."""
-    parts = [f"# {markdown(title)}", markdown(said)]
+    parts = [f"# {markdown(title)}", *(f"**{markdown(f'{a.name}: {w}')}**" for a in audits for w in a.loud)]
+    parts.append(markdown(said))
     for audit in audits:
         parts.append(f"## {markdown(audit.name)}")
+        parts += [f"Weights: {markdown(audit.weights)}"] if audit.weights else []
         heads = ["score", "value", "95 % interval", "n", "protocol"]
         parts.append(markdown_table(heads, score_rows(audit)) if audit.scores else "No scores.")
     if found:

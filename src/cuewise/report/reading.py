@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from cuewise.encoders.card import describe_weights, is_random
 from cuewise.report.markup import clean
 from cuewise.scores import Score
 
@@ -36,19 +36,21 @@ class Audit:
 
     @property
     def weights(self) -> str:
-        """Where the weights come from, in words; empty where that is not known."""
+        """Where the weights come from, in words; empty where that is not recorded."""
         found = self.model.get("weights")
-        parts = mapping(found)
-        return (
-            ", ".join(f"{clean(k)} {clean(v)}" for k, v in parts.items() if v)
-            if parts
-            else clean(found or "")
-        )
+        return clean(describe_weights(found)) if isinstance(found, (str, dict)) and found else ""
 
     @property
     def untrained(self) -> bool:
         """Whether the weights are random."""
-        return bool(re.search(r"\brandom\b", self.weights))
+        found = self.model.get("weights")
+        return isinstance(found, (str, dict)) and is_random(found)
+
+    @property
+    def loud(self) -> list[str]:
+        """What must be known before any number is read."""
+        random = "the weights are random: every number is about an untrained network"
+        return [*([random] if self.untrained else []), *self.warnings]
 
     def score(self, name: str) -> Score | None:
         """The first score of that name."""
