@@ -39,6 +39,7 @@ def run_probe(
         encoder = load_encoder(model, size=size).to(as_torch_device(device))
     warn_if_random(encoder.card, str(model))
     task = Task(encoder, train, test, seed, keep, taken)
+    task.check_sets()
     scores = KINDS[kind].run(task)
     return {
         "model": model,
@@ -46,6 +47,7 @@ def run_probe(
         "weights": encoder.card.weights,
         "scores": [s.as_dict() for s in scores],
         "tests": task.tests,
+        "overlap": task.overlap,
         "skipped": task.skipped,
         **({"classes": list(task.fitted.classes)} if "fitted" in vars(task) else {}),
     }

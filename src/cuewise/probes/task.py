@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -12,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from cuewise.data import Dataset, open_data
+from cuewise.data.overlap import check_overlap, refuse_same
 from cuewise.encoders import Encoder
 from cuewise.encoders.cached import cached_features
 from cuewise.encoders.embed import Embedded
@@ -35,6 +37,9 @@ class Task:
     options: dict[str, Any] = field(default_factory=dict)  # those that the kind takes
     tests: list[dict[str, Any]] = field(default_factory=list)  # how each test set was judged, for the result
     skipped: list[dict[str, str]] = field(default_factory=list)
+    overlap: list[dict[str, Any]] = field(
+        default_factory=list
+    )  # test images that are training images, by test set
 
     @cached_property
     def fitted(self) -> Dataset:
@@ -44,6 +49,18 @@ class Task:
     @cached_property
     def test_sets(self) -> list[tuple[str, Dataset]]:
         return [(name, labelled([name])) for name in self.test]
+
+    def check_sets(self) -> None:
+        """Test images that are training images are counted and reported; a test set of nothing else is refused."""
+        if not self.test:
+            return
+        train = open_data(self.train)
+        for name in self.test:
+            found = check_overlap(train, open_data(name))
+            refuse_same(found, name)
+            if found.count:
+                print(f"WARNING: --test {name}: {found}", file=sys.stderr, flush=True)
+            self.overlap.append({"test": name, **found.as_dict()})
 
     @cached_property
     def class_map(self) -> ClassMap | None:
