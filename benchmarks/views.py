@@ -29,7 +29,7 @@ from PIL import Image, ImageFilter
 from torchvision import transforms as T
 
 from cuewise.cues import patches
-from cuewise.data import Loader, decode, open_data
+from cuewise.data import Loader, Sample, decode, open_data
 from cuewise.views import RECIPES, View, Views
 from row import row
 
@@ -148,7 +148,7 @@ def views_table(photos: list[bytes], rounds: int) -> None:
 
     def ours_decoded() -> None:
         for i, image in enumerate(decoded):
-            TWO_VIEWS(image, rng, i)
+            TWO_VIEWS(Sample(image, i), rng)
 
     decoded = [decode(data, "photo") for data in photos]
     candidates: dict[str, Callable[[], object]] = {

@@ -59,9 +59,7 @@ def augmentations() -> dict[str, str]:
 
 def makers() -> dict[str, str]:
     """Every cue operator makes a set, and some makers are more than that."""
-    return dict(
-        sorted({**summaries("cues", "cuewise.cues"), **summaries("makers", "cuewise.makers")}.items())
-    )
+    return dict(sorted({**summaries("cues", "cuewise.cues"), **summaries("makers", "cuewise.make")}.items()))
 
 
 def probes() -> dict[str, str]:

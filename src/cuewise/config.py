@@ -12,7 +12,7 @@ from cuewise.errors import UserError, nearest
 from cuewise.options import COMMAS, convert
 
 if TYPE_CHECKING:  # the options of `cuewise pretrain` are read without importing torch
-    from cuewise.methods import Method, Negatives
+    from cuewise.methods import Method, Negatives, Setup
     from cuewise.methods.hard import Hard
 
 
@@ -61,7 +61,7 @@ class Views:
         default_factory=list
     )
     scale_blur: Annotated[bool, "scale the published blur, which is for 224 pixels, with the size"] = True
-    overlap: Annotated[str, "of the patches of a negative: allow, distinct, avoid"] = "allow"
+    overlap: Annotated[str | None, "of the patches of a negative: allow, distinct, avoid [allow]"] = None
 
 
 @dataclass
@@ -114,8 +114,8 @@ class Config:
         CUES,
         COMMAS,
     ] = field(default_factory=list)
-    alpha_mode: Annotated[str, "weight inside or outside the exponential: in, out", CUES] = "in"
-    num_negatives: Annotated[int, "negatives of each kind per image", CUES] = 1
+    alpha_mode: Annotated[str | None, "weight inside or outside the exponential: in, out [in]", CUES] = None
+    num_negatives: Annotated[int | None, "negatives of each kind per image [1]", CUES] = None
     patch_size: Annotated[
         str | None, "side of the patches as LOW:HIGH in pixels [16:72, scaled with the size]", CUES
     ] = None
@@ -167,7 +167,31 @@ class Config:
     def negatives_dial(self) -> Negatives:
         from cuewise.methods import Negatives
 
-        return Negatives(tuple(self.negatives), tuple(self.alpha), self.num_negatives, self.alpha_mode)
+        mode = self.alpha_mode or self.method_class.alpha_modes[0]
+        return Negatives(tuple(self.negatives), tuple(self.alpha), self.num_negatives or 1, mode)
+
+    def negative_options(self) -> dict[str, Any]:
+        """The options that kinds of negatives read, as given; None or empty where they are not."""
+        return {
+            "patch_size": self.patch_size,
+            "patch_augment": self.patch_augment,
+            "overlap": self.views.overlap,
+            "texture_data": self.texture_data,
+        }
+
+    def setup(self, classes: int = 0) -> Setup:
+        """What the method is asked to do, on data of that many classes."""
+        from cuewise.methods import Setup
+
+        return Setup(
+            self.method_class.Settings(**self.settings),
+            self.negatives_dial(),
+            self.left_out,
+            self.hard_dial(),
+            self.color_jitter,
+            self.size,
+            classes,
+        )
 
     def hard_dial(self) -> Hard | None:
         from cuewise.methods.hard import HARD
@@ -246,6 +270,7 @@ def merge(*layers: Mapping[str, Any]) -> dict[str, Any]:
 
 def resolve(*layers: Mapping[str, Any]) -> Config:
     """A complete Config: defaults, then the method's own, then each layer in turn."""
+    from cuewise.config_checks import check_dials
     from cuewise.methods import method, methods
 
     asked = merge(*layers)
@@ -261,7 +286,7 @@ def resolve(*layers: Mapping[str, Any]) -> Config:
     config = _build(Config, full, "")
     config.settings = dataclasses.asdict(_build(kind.Settings, settings, f"{kind.name}."))
     config.hard = hard
-    _check_dials(config, kind)
+    check_dials(config, kind)
     return config
 
 
@@ -289,81 +314,6 @@ def complete(config: Config, images: int) -> Config:
     steps = max(1, images // config.batch_size) * config.epochs
     settings = config.method_class.Settings(**config.settings)
     return dataclasses.replace(config, settings=dataclasses.asdict(settings.fitted(images, steps)))
-
-
-def _check_dials(config: Config, kind: type[Method]) -> None:
-    from cuewise.views.suppress import FILTERS
-
-    for name in config.negatives:
-        if name not in kind.negative_kinds:
-            known = ", ".join(kind.negative_kinds) or "none"
-            raise UserError(f"--negatives {name} has no meaning for {kind.name}: it takes {known}")
-    if len(set(config.negatives)) < len(config.negatives):
-        raise UserError("--negatives names a kind twice; use --num-negatives for several of a kind")
-    if config.alpha and not config.negatives:
-        raise UserError("--alpha weighs negatives, and there are none: add --negatives patch")
-    alpha = config.alpha or [kind.alpha]
-    if len(alpha) == 1:
-        alpha = alpha * len(config.negatives)
-    if len(alpha) != len(config.negatives):
-        raise UserError(
-            f"{len(alpha)} values of --alpha for {len(config.negatives)} kinds of negatives: give 1 or as many"
-        )
-    if any(a < 0 for a in alpha):
-        raise UserError(f"--alpha {min(alpha)}: a negative has a weight of 0 (off) or more")
-    config.alpha = alpha
-    if config.texture_data and "texture" not in config.negatives:
-        raise UserError("--texture-data holds texture negatives, and there are none: add --negatives texture")
-    if config.alpha_mode not in ("in", "out"):
-        raise UserError(f"--alpha-mode {config.alpha_mode}: in or out")
-    _check_augmentations(config, kind)
-    if config.suppress is not None and config.suppress not in FILTERS:
-        raise UserError(f"--suppress {config.suppress}: there are {', '.join(FILTERS)}")
-    if config.crops != "random":
-        raise UserError(f"--crops {config.crops}: only random is available in this version")
-    for name, least in (
-        ("size", 8),
-        ("epochs", 1),
-        ("batch_size", 2),
-        ("num_negatives", 1),
-        ("num_nodes", 1),
-    ):
-        if getattr(config, name) < least:
-            raise UserError(f"--{name.replace('_', '-')} {getattr(config, name)}: must be {least} or more")
-    if config.batch_size % config.loop.accumulate:
-        raise UserError(
-            f"batch size {config.batch_size} is not a multiple of loop.accumulate {config.loop.accumulate}"
-        )
-
-
-def _check_augmentations(config: Config, kind: type[Method]) -> None:
-    """--leave-out and views.same name augmentations that the views have."""
-    from cuewise.views import augmentation
-
-    if config.leave_out and not kind.leaves_out:
-        raise UserError(f"--leave-out has no meaning for {kind.name}: use --method looc")
-    names, same = config.left_out, [augmentation(name).name for name in config.views.same]
-    if len(set(names)) < len(names):
-        raise UserError(f"--leave-out {','.join(names)} names an augmentation twice")
-    if both := [n for n in names if n in same]:
-        raise UserError(
-            f"--leave-out {both[0]} and views.same={both[0]} exclude each other: all keys would share it, and none is left"
-        )
-    if "color" in names and not config.color_jitter:
-        raise UserError("--leave-out color needs colours that change: take --no-color-jitter away")
-    for name in names:
-        values = [getattr(config.views, p, None) for p in augmentation(name).probabilities]
-        if values and all(v == 0 for v in values):
-            raise UserError(
-                f"--leave-out {name}: views.{next(iter(augmentation(name).probabilities))}=0 leaves no {name}"
-            )
-    v = config.views
-    if (v.styles or v.style_copies or v.style_count) and not (v.style_p or "texture" in (*names, *same)):
-        raise UserError(
-            "views.styles, style_copies and style_count are for texture randomisation: set views.style_p too"
-        )
-    if config.settings.get("mask_equal") and not names:
-        raise UserError(f"{kind.name}.mask_equal has no meaning without --leave-out")
 
 
 def _build(kind: type[Any], values: Mapping[str, Any], where: str) -> Any:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from cuewise.data import Batch
 from cuewise.methods import Negatives, methods
 from tests.methods.conftest import SMALL, roles_of, small_batch, small_method
 
@@ -35,9 +36,9 @@ def train(m, steps: int = 4):  # type: ignore[no-untyped-def]
     optimizer = torch.optim.SGD([p for p in m.parameters() if p.requires_grad], lr=0.05)
     losses = []
     for i in range(steps):
-        views, labels = small_batch(m, seed=i)
+        given = small_batch(m, seed=i)
         m.begin_step(i / steps)
-        step = m(views, labels)
+        step = m(given)
         step.loss.backward()
         m.after_backward()
         optimizer.step()
@@ -68,9 +69,9 @@ def test_golden_losses(name: str, dial: Negatives) -> None:
 @pytest.mark.parametrize(("name", "dial"), CASES, ids=IDS)
 def test_gradient_reaches_the_encoder_and_only_what_trains(name: str, dial: Negatives) -> None:
     m = small_method(name, negatives=dial)
-    views, labels = small_batch(m)
+    given = small_batch(m)
     m.begin_step(0.5)
-    step = m(views, labels)
+    step = m(given)
     step.loss.backward()
     assert torch.isfinite(step.loss)
     assert not step.z.requires_grad
@@ -101,9 +102,7 @@ def pairs(m, step: int):  # type: ignore[no-untyped-def]
     g = torch.Generator().manual_seed(step)
     chosen = torch.randperm(24, generator=g)[:8]
     noisy = {role: patterns[chosen] + 0.7 * torch.randn(8, 3, 16, 16, generator=g) for role in roles_of(m)}
-    if type(m).needs_index:
-        noisy["index"] = chosen
-    return noisy, chosen % 4
+    return Batch(noisy, chosen, {"label": chosen % 4})
 
 
 def gap(m) -> float:  # type: ignore[no-untyped-def]
@@ -111,14 +110,12 @@ def gap(m) -> float:  # type: ignore[no-untyped-def]
     found = []
     with torch.no_grad():
         for i in range(100, 104):
-            step = m(*pairs(m, i))
+            step = m(pairs(m, i))
             if step.positive is None:
                 found.append(float(step.extra["accuracy"]))
             else:
                 s = step.z @ step.positive.T
                 found.append(float(s.diag().mean() - (s.sum() - s.diag().sum()) / (s.numel() - len(s))))
-            if hasattr(m, "pending"):
-                m.pending = None
     return sum(found) / len(found)
 
 
@@ -131,7 +128,7 @@ def test_learns_to_tell_images_apart(name: str) -> None:
     )
     for i in range(60):
         m.begin_step(i / 60)
-        step = m(*pairs(m, i))
+        step = m(pairs(m, i))
         step.loss.backward()
         m.after_backward()
         optimizer.step()

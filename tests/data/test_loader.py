@@ -11,19 +11,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from image_files import encoded, pixels
 
-from cuewise.data import Loader, auto_workers, open_data, ordered
+from cuewise.data import Dataset, Loader, Shown, auto_workers, open_data, ordered
+from cuewise.data.embedded import Embedded
 from cuewise.data.plan import Plan, generator
 from cuewise.errors import UserError
 
 
-def look(image, rng, index):
-    """Two random looks at an image, and a number."""
+def look(sample, rng):
+    """Two random looks at an image, a number, and facts: one of the same shape for all, one ragged."""
     top, left = rng.integers(0, 8, size=2)
-    return {
-        "query": image[top : top + 8, left : left + 8],
+    views = {
+        "query": sample.image[top : top + 8, left : left + 8],
         "key": np.full((8, 8, 3), rng.integers(256), np.uint8),
-        "number": np.array([index, rng.random()], np.float32),
+        "number": np.array([sample.index, rng.random()], np.float32),
     }
+    return Shown(views, {"place": np.array([top, left]), "letters": list(sample.name)})
 
 
 @pytest.fixture
@@ -42,6 +44,7 @@ def frozen(batches):
             b.index.tolist(),
             b.label.tolist(),
             [(k, v.numpy().tobytes()) for k, v in b.views.items()],
+            (b.facts["place"].tolist(), b.facts["letters"]),
         )
         for b in batches
     ]
@@ -197,14 +200,72 @@ def test_a_batch_with_nothing_readable_is_passed_over(damaged):
     assert sorted(name for b in batches for name, _ in b.skipped) == ["03.jpg", "04.jpg", "11.jpg"]
 
 
-def uneven(image, rng, index):
-    return {"x": np.zeros((index + 1, 2), np.uint8)}
+def uneven(sample, rng):
+    return Shown({"x": np.zeros((sample.index + 1, 2), np.uint8)})
 
 
 @pytest.mark.parametrize("workers", [0, 1])
 def test_a_wrong_transform_is_told_as_it_is(ds, workers):
     with pytest.raises(ValueError, match="shape"):
         list(Loader(ds, uneven, batch_size=4, seed=0, workers=workers).batches())
+
+
+def test_facts_travel_with_their_images(ds):
+    """Through workers, substitution-free: numbers are stacked, ragged facts are lists, a part keeps its rows."""
+    for workers in (0, 2):
+        batch = next(Loader(ds, look, batch_size=4, seed=3, workers=workers).batches())
+        assert batch.facts["place"].shape == (4, 2)
+        assert ["".join(x) for x in batch.facts["letters"]] == [ds.name(int(i)) for i in batch.index]
+        assert batch.label.tolist() == ds.labels[batch.index.numpy()].tolist()
+        half = batch.part(1, 2)
+        assert half.index.tolist() == batch.index[2:].tolist()
+        assert half.facts["letters"] == batch.facts["letters"][2:]
+        assert torch.equal(half.views["query"], batch.views["query"][2:])
+
+
+def test_what_a_source_knows_reaches_the_batch():
+    """The boxes of shapes:scenes, which object is odd, several labels: all from the loader."""
+    scenes = open_data("shapes:scenes?n=12&odd=0.5&size=32")
+
+    def known(sample, rng):
+        return Shown(
+            {"x": sample.image[:2, :2]}, {"boxes": sample.facts.boxes, "labels": sample.facts.labels}
+        )
+
+    batch = next(Loader(scenes, known, batch_size=12, seed=0, workers=0).batches())
+    columns = {k: v[batch.index.numpy()] for k, v in scenes.columns.items()}
+    assert batch.facts["labels"].numpy().tolist() == columns["present"].tolist()
+    for i, boxes in enumerate(batch.facts["boxes"]):
+        n = columns["count"][i]
+        np.testing.assert_array_equal(boxes.corners, columns["boxes"][i, :n])
+        np.testing.assert_array_equal(boxes.classes, columns["shape"][i, :n])
+        assert np.flatnonzero(boxes.flags["out_of_context"]).tolist() == [
+            k for k in [columns["odd"][i]] if k >= 0
+        ]
+
+
+def test_object_classes_of_joined_sets_are_one_list():
+    a, b = Embedded("shapes:scenes?n=6&classes=16"), Embedded("shapes:scenes?n=5&classes=12")
+    both, alone = Dataset([a, b]), Dataset([b])
+    assert set(both.object_classes) == set(a.object_classes)
+    assert both.object_classes != a.object_classes
+    for i in range(5):
+        here, there = alone.facts(i), both.facts(6 + i)
+        assert [both.object_classes[k] for k in there.boxes.classes] == [
+            alone.object_classes[k] for k in here.boxes.classes
+        ]
+        names = [both.object_classes[k] for k in np.flatnonzero(there.labels)]
+        assert sorted(names) == sorted(alone.object_classes[k] for k in np.flatnonzero(here.labels))
+
+
+def test_a_data_set_is_a_sequence_of_samples(ds):
+    assert repr(ds) == "Dataset(22 images, 2 classes)"
+    assert [s.index for s in ds] == list(range(22))
+    assert (ds[3].name, ds[3].label) == (ds.name(3), ds.labels[3])
+    assert ds[-1].index == 21
+    np.testing.assert_array_equal(ds[3].image, ds.image(3))
+    with pytest.raises(IndexError):
+        ds[22]
 
 
 def test_auto_workers():

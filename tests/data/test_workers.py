@@ -15,7 +15,7 @@ import pytest
 import torch
 from torch.utils.data._utils import signal_handling
 
-from cuewise.data import Loader, open_data
+from cuewise.data import Loader, Shown, open_data
 from cuewise.errors import UserError
 
 
@@ -26,8 +26,8 @@ def ds(write, tmp_path):
     return open_data(tmp_path / "s")
 
 
-def draw(image, rng, index):
-    return {"x": image[:4, :4], "r": rng.random(3)}
+def draw(sample, rng):
+    return Shown({"x": sample.image[:4, :4], "r": rng.random(3)})
 
 
 def frozen(batches):
@@ -84,7 +84,7 @@ def test_the_kill_does_not_strike_the_callers_code(ds):
     assert len(list(stream)) == 19
 
 
-def die(image, rng, index):
+def die(sample, rng):
     os.kill(os.getpid(), signal.SIGKILL)
 
 
@@ -103,10 +103,10 @@ def test_leaving_early_ends_the_workers(ds):
     assert {child.pid for child in alive()} == before
 
 
-def inside(image, rng, index):
+def inside(sample, rng):
     import cv2
 
-    return {"threads": np.array([torch.get_num_threads(), cv2.getNumThreads()])}
+    return Shown({"threads": np.array([torch.get_num_threads(), cv2.getNumThreads()])})
 
 
 def test_workers_use_one_thread(ds):
@@ -116,11 +116,11 @@ def test_workers_use_one_thread(ds):
 
 INTERRUPTED = """
     import sys, time, numpy as np
-    from cuewise.data import Loader, open_data
+    from cuewise.data import Loader, Shown, open_data
 
-    def slow(image, rng, index):
+    def slow(sample, rng):
         time.sleep(0.05)
-        return {"x": image[:4, :4]}
+        return Shown({"x": sample.image[:4, :4]})
 
     try:
         for batch in Loader(open_data(sys.argv[1]), slow, batch_size=3, seed=1, workers=2).batches(epochs=1000):

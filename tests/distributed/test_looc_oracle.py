@@ -15,7 +15,7 @@ import torch.multiprocessing as mp
 from torch.nn.parallel import DistributedDataParallel
 
 from cuewise.train.distributed import Everyone
-from tests.methods.conftest import small_batch, small_method
+from tests.methods.conftest import in_double, small_batch, small_method
 from tests.methods.looc_loop import loop_looc
 
 LEFT_OUT = ("color", "rotation", "texture")
@@ -30,13 +30,13 @@ def build(n: int) -> Any:
 def step(m: Any, module: Any, half: slice) -> dict[str, Any]:
     """Two steps, so that the second one meets keys of the first in the queues; the second's loss and gradient."""
     for i in range(2):
-        views, labels = small_batch(m, BATCH, seed=i)
+        given = small_batch(m, BATCH, seed=i)
         m.zero_grad()
-        found = module({k: v[half].double() for k, v in views.items()}, labels[half])
+        found = module(in_double(given, half))
         found.loss.backward()
         m.after_backward()
     grads = {k: p.grad.clone() for k, p in m.named_parameters() if p.grad is not None}
-    return {"loss": found.loss.detach(), "grads": grads, "queue": m.queue}
+    return {"loss": found.loss.detach(), "grads": grads, "queue": m.queue.keys}
 
 
 def worker(rank: int, port: int, folder: str) -> None:
@@ -69,18 +69,17 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> list[list[dict[str, Any]]]
 def derived(n: int) -> tuple[float, dict[str, torch.Tensor]]:
     """The second step by the loop: embeddings from copies of the networks, the loop's gradient sent back through them."""
     m = build(n)
-    views, labels = small_batch(m, BATCH, seed=0)
-    m({k: v.double() for k, v in views.items()}, labels)
+    m(in_double(small_batch(m, BATCH, seed=0)))
     m.after_backward()
     m = copy.deepcopy(m)
-    views, _ = small_batch(m, BATCH, seed=1)
+    views = small_batch(m, BATCH, seed=1).views
     q = m.heads(m.encoder, m.encoder(views["query"].double()))
     encoder, heads = m.key_network
     roles = ["key", *(f"key:{name}" for name in LEFT_OUT[:n])]
     with torch.no_grad():  # key by key, each through all heads
         by_key = [heads(encoder, encoder(views[role].double())) for role in roles]
     k = [[by_key[j][i].numpy() for j in range(n + 1)] for i in range(n + 1)]
-    loss, gradients = loop_looc([x.detach().numpy() for x in q], k, list(m.queue.numpy()), 0.2)
+    loss, gradients = loop_looc([x.detach().numpy() for x in q], k, list(m.queue.keys.numpy()), 0.2)
     torch.autograd.backward(q, [torch.from_numpy(g) for g in gradients])
     return loss, {key: p.grad for key, p in m.named_parameters() if p.grad is not None}
 

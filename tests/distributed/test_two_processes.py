@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import socket
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,7 @@ from cuewise.methods import Negatives, methods
 from cuewise.methods.hard import IFM, Debiased, Hard, MoCHi, Reweighted
 from cuewise.train.distributed import Everyone
 from tests.contract.test_methods import CASES, IDS
-from tests.methods.conftest import small_batch, small_method
+from tests.methods.conftest import in_double, small_batch, small_method
 
 BATCH, STEPS = 8, 3
 MAKERS: dict[str, Hard] = {
@@ -49,14 +48,13 @@ def without_batch_norm(m: torch.nn.Module) -> torch.nn.Module:
 
 
 def build(name: str, dial: Negatives, hard: str) -> Any:
-    m: Any = without_batch_norm(small_method(name, negatives=dial, norm="group"))
-    m.hard = MAKERS.get(hard)
     own: dict[str, dict[str, Any]] = {
         "center": {"center": 0.7},
         "negatives_gradient": {"negatives_gradient": True},
         "shared": {"statistics": "shared"},
     }
-    m.settings = replace(m.settings, **own.get(hard, {}))
+    made = small_method(name, negatives=dial, norm="group", hard=MAKERS.get(hard), **own.get(hard, {}))
+    m: Any = without_batch_norm(made)
     return m.double()
 
 
@@ -65,17 +63,21 @@ def run(m: Any, module: Any, half: slice) -> dict[str, Any]:
     optimizer = torch.optim.SGD([p for p in m.parameters() if p.requires_grad], lr=0.05)
     losses = []
     for i in range(STEPS):
-        views, labels = small_batch(m, BATCH, seed=i)
+        given = small_batch(m, BATCH, seed=i)
         m.begin_step(i / STEPS)
         optimizer.zero_grad()
-        step = module({k: v[half].double() for k, v in views.items()}, labels[half])
+        step = module(in_double(given, half))
         step.loss.backward()
         m.after_backward()
         losses.append(step.loss.detach())
         if i < STEPS - 1:
             optimizer.step()
     grads = {k: p.grad.clone() for k, p in m.named_parameters() if p.grad is not None}
-    return {"losses": torch.stack(losses), "grads": grads, "queue": getattr(m, "queue", None)}
+    return {
+        "losses": torch.stack(losses),
+        "grads": grads,
+        "queue": m.queue.keys if hasattr(m, "queue") else None,
+    }
 
 
 def worker(rank: int, port: int, cases: list[Case], folder: str) -> None:

@@ -6,11 +6,12 @@ from typing import Any
 
 import pytest
 import torch
-from torch import Tensor
 
+from cuewise.data import Batch
 from cuewise.encoders import Encoder
 from cuewise.encoders.load import build
-from cuewise.methods import Method, Negatives, method, negative_role
+from cuewise.methods import Method, Negatives, Setup, method
+from cuewise.methods.hard import Hard
 
 SMALL: dict[str, dict[str, Any]] = {
     "moco": {"queue": 50, "dim": 16, "momentum": 0.9},
@@ -35,6 +36,7 @@ def small_method(
     norm: str = "batch",
     seed: int = 0,
     leave_out: tuple[str, ...] | None = None,
+    hard: Hard | None = None,
     **settings: Any,
 ) -> Method:
     torch.manual_seed(seed)
@@ -43,24 +45,31 @@ def small_method(
     if leave_out is None:
         leave_out = LEFT_OUT if kind.leaves_out else ()
     values = kind.Settings(**{**SMALL.get(name, {}), **settings})
-    return kind(encoder, values, negatives, seed=seed, classes=4, leave_out=leave_out)
+    setup = Setup(values, negatives or Negatives(), leave_out, hard, size=16, classes=4)
+    kind.check(setup)
+    return kind(encoder, setup, seed=seed)
 
 
 def roles_of(m: Method) -> list[str]:
-    return [view.role for view in type(m).shown(m.leave_out)]
+    return [view.role for view in type(m).shown(m.setup)]
 
 
-def small_batch(m: Method, batch: int = 8, size: int = 16, seed: int = 0) -> tuple[dict[str, Tensor], Tensor]:
+def small_batch(m: Method, batch: int = 8, size: int = 16, seed: int = 0) -> Batch:
     g = torch.Generator().manual_seed(seed)
     views = {role: torch.randn(batch, 3, size, size, generator=g) for role in roles_of(m)}
-    for kind in m.negatives.images:
+    for i in range(len(m.negatives.images)):
         for source in type(m).negatives_from:
-            views[negative_role(kind, source)] = torch.randn(
-                batch, m.negatives.count, 3, size, size, generator=g
-            )
-    if type(m).needs_index:
-        views["index"] = torch.randperm(24, generator=g)[:batch]
-    return views, torch.arange(batch) % 4
+            role = m.negatives.roles(source)[i]
+            views[role] = torch.randn(batch, m.negatives.count, 3, size, size, generator=g)
+    facts = {"label": torch.arange(batch) % 4}
+    return Batch(views, torch.randperm(24, generator=g)[:batch], facts)
+
+
+def in_double(batch: Batch, rows: slice = slice(None)) -> Batch:
+    """Some rows of a batch, in double precision."""
+    views = {role: x[rows].double() for role, x in batch.views.items()}
+    facts = {name: value[rows] for name, value in batch.facts.items()}
+    return Batch(views, batch.index[rows], facts)
 
 
 @pytest.fixture

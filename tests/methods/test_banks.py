@@ -66,9 +66,9 @@ def test_the_bank_starts_spread_moves_by_half_and_fixes_z_once() -> None:
     assert float(bank.memory.abs().max()) <= bound
     assert float(bank.memory.std()) == pytest.approx(bound / math.sqrt(3), rel=0.05)  # uniform
     assert math.isnan(float(bank.log_z))
-    views, labels = small_batch(m)
-    before, index = bank.memory.clone(), views["index"]
-    step = m(views, labels)
+    given = small_batch(m)
+    before, index = bank.memory.clone(), given.index
+    step = m(given)
     torch.testing.assert_close(bank.memory, before)  # still what the loss was told from
     z = float(bank.log_z)
     m.after_backward()
@@ -77,7 +77,7 @@ def test_the_bank_starts_spread_moves_by_half_and_fixes_z_once() -> None:
     rest = torch.ones(200, dtype=torch.bool)
     rest[index] = False
     torch.testing.assert_close(bank.memory[rest], before[rest])
-    m(*small_batch(m, seed=1))
+    m(small_batch(m, seed=1))
     assert float(bank.log_z) == z
 
 
@@ -92,12 +92,12 @@ def test_noise_is_never_the_image_itself_and_reaches_all_others() -> None:
 
 def test_the_softmax_form_is_infonce_over_the_bank() -> None:
     m: Any = small_method("insdis", loss="softmax")
-    views, labels = small_batch(m)
+    given = small_batch(m)
     state = m.generator.get_state()
-    step = m(views, labels)
+    step = m(given)
     m.generator.set_state(state)
-    others = m.bank.others(views["index"], m.comm, m.generator)
-    s_p = (step.z * m.bank.memory[views["index"]]).sum(1)
+    others = m.bank.others(given.index, m.comm, m.generator)
+    s_p = (step.z * m.bank.memory[given.index]).sum(1)
     s_n = torch.einsum("bc,bmc->bm", step.z, m.bank.memory[others])
     torch.testing.assert_close(step.loss.detach(), extended_nce(s_p, s_n, tau=0.07))
     assert m.chance_loss == pytest.approx(math.log(17))
@@ -116,15 +116,15 @@ def test_settings_fit_the_data() -> None:
 def test_cmc_crosses_its_banks() -> None:
     """L is told from entries of ab, and moves the bank of L."""
     m: Any = small_method("cmc")
-    views, labels = small_batch(m)
+    given = small_batch(m)
     before = m.bank_L.memory.clone(), m.bank_ab.memory.clone()
     m.bank_L.memory.zero_()  # then ab's half of the loss says nothing: ln(m+1)
-    step = m(views, labels)
+    step = m(given)
     m.bank_L.memory.copy_(before[0])
     others = m.bank_ab.memory  # L's half depends on it
     assert float(step.loss.detach()) != pytest.approx(2 * math.log(17), rel=1e-3)
     m.after_backward()
-    index = views["index"]
+    index = given.index
     expected = 0.5 * before[0][index] + 0.5 * step.z
     torch.testing.assert_close(m.bank_L.memory[index], expected / expected.norm(dim=1, keepdim=True))
     assert step.positive is not None
@@ -173,11 +173,11 @@ def test_tiles_come_one_from_each_cell() -> None:
 
 def test_infomin_is_moco_and_jigsaw_by_halves() -> None:
     m: Any = small_method("infomin")
-    step = m(*small_batch(m))
+    step = m(small_batch(m))
     both = (step.extra["loss_moco"] + step.extra["loss_jigsaw"]) / 2
     torch.testing.assert_close(step.loss.detach(), both)
     alone: Any = small_method("infomin", beta=0.0)
-    step = alone(*small_batch(alone))
+    step = alone(small_batch(alone))
     torch.testing.assert_close(step.loss.detach(), step.extra["loss_moco"])
 
 

@@ -14,12 +14,13 @@ from tests.methods.conftest import small_batch, small_method
 def test_patch_and_regular_terms_add_up(monkeypatch: pytest.MonkeyPatch) -> None:
     """L = ‖p−z‖² − α₁‖p−n‖² − α₂‖p−r‖², each with its own weight; the regular one is another image's target."""
     m: Any = small_method("byol", negatives=Negatives(("patch", "regular"), (0.05, 0.1), 2))
-    views, labels = small_batch(m)
+    given = small_batch(m)
+    views = given.views
     drawn: list[torch.Tensor] = []
     another = type(m).another
     monkeypatch.setattr(type(m), "another", lambda self, z: drawn.append(another(self, z)) or drawn[-1])
     m.eval()  # the same statistics in every forward
-    step = m(views, labels)
+    step = m(given)
     total = 0.0
     with torch.no_grad():
         for role, other, regular in (("first", "second", drawn[0]), ("second", "first", drawn[1])):
@@ -46,11 +47,12 @@ def test_shared_statistics_put_a_view_and_its_negatives_in_one_batch() -> None:
     shared: Any = small_method("byol", negatives=dial, statistics="shared").train()
     apart: Any = small_method("byol", negatives=dial).train()
     plain: Any = small_method("byol").train()
-    views, labels = small_batch(shared)
+    given = small_batch(shared)
+    views = given.views
     both = torch.cat([views["first"], views["patch:first"].flatten(0, 1)])
     expected = small_method("byol").train().aim(both)  # type: ignore[operator]
-    step = shared(views, labels)
+    step = shared(given)
     torch.testing.assert_close(step.z, expected[:8])
-    torch.testing.assert_close(apart(views, labels).z, plain(views, labels).z)
-    assert not torch.allclose(step.z, plain(views, labels).z, atol=1e-4)
+    torch.testing.assert_close(apart(given).z, plain(given).z)
+    assert not torch.allclose(step.z, plain(given).z, atol=1e-4)
     assert step.negatives.shape == (8, 2, 16)

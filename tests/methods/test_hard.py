@@ -55,14 +55,14 @@ def test_mochi_waits_for_its_start_and_takes_no_more_than_there_are(name: str) -
 def test_synthetic_negatives_are_never_enqueued_and_only_the_query_takes_gradient() -> None:
     m: Any = small_method("moco")
     m.hard = MoCHi(6, 7, 5, start=0.0)
-    views, labels = small_batch(m)
+    given = small_batch(m)
     m.begin_step(0.5)
-    step = m(views, labels)
+    step = m(given)
     step.loss.backward()
     m.after_backward()
-    torch.testing.assert_close(m.queue[:8], step.positive)
-    assert int(m.position) == 8
-    assert m.queue.grad is None
+    torch.testing.assert_close(m.queue.keys[:8], step.positive)
+    assert int(m.queue.position) == 8
+    assert m.queue.keys.grad is None
 
 
 def test_a_state_carries_the_draws_on() -> None:

@@ -28,7 +28,7 @@ def rederived_loss(m, views, alpha):  # type: ignore[no-untyped-def]
         )
     total = 0.0
     for i in range(len(q)):
-        logits = [q[i] @ k[i], *(q[i] @ row for row in m.queue)]
+        logits = [q[i] @ k[i], *(q[i] @ row for row in m.queue.keys)]
         logits += [alpha * (q[i] @ n) for n in ns[i]] if ns is not None else []
         total = total - torch.log_softmax(torch.stack(logits) / 0.2, 0)[0]
     return total / len(q)
@@ -37,56 +37,57 @@ def rederived_loss(m, views, alpha):  # type: ignore[no-untyped-def]
 @pytest.mark.parametrize("alpha", [0.0, 2.0])
 def test_loss_equals_an_independent_derivation(make, batch, alpha):  # type: ignore[no-untyped-def]
     m = make("moco", negatives=Negatives(("patch",), (alpha,), count=2), groups=1)
-    views, labels = batch(m)
+    given = batch(m)
+    views = given.views
     if not alpha:
         assert set(views) == {"query", "key"}
     expected = rederived_loss(m, views, alpha)
-    torch.testing.assert_close(m(views, labels).loss, expected, rtol=1e-5, atol=1e-6)
+    torch.testing.assert_close(m(given).loss, expected, rtol=1e-5, atol=1e-6)
 
 
 def test_the_key_is_enqueued_after_the_logits(make, batch):  # type: ignore[no-untyped-def]
     m = make("moco", groups=1)
-    views, labels = batch(m)
-    before = m.queue.clone()
-    step = m(views, labels)
-    torch.testing.assert_close(m.queue, before)  # still only earlier keys while the loss exists
+    given = batch(m)
+    before = m.queue.keys.clone()
+    step = m(given)
+    torch.testing.assert_close(m.queue.keys, before)  # still only earlier keys while the loss exists
     step.loss.backward()
     m.after_backward()
-    torch.testing.assert_close(m.queue[:8], step.positive)
-    torch.testing.assert_close(m.queue[8:], before[8:])
-    assert not torch.isclose(m.queue @ m.queue.T, torch.tensor(0.0)).all()
+    torch.testing.assert_close(m.queue.keys[:8], step.positive)
+    torch.testing.assert_close(m.queue.keys[8:], before[8:])
+    assert not torch.isclose(m.queue.keys @ m.queue.keys.T, torch.tensor(0.0)).all()
 
 
 def test_queue_length_need_not_divide_the_batch(make, batch):  # type: ignore[no-untyped-def]
     m = make("moco", groups=1, queue=20)
     keys = []
     for i in range(4):  # 32 keys into 20 places
-        views, labels = batch(m, seed=i)
-        step = m(views, labels)
+        given = batch(m, seed=i)
+        step = m(given)
         step.loss.backward()
         m.after_backward()
         keys.append(step.positive)
     expected = torch.cat(keys)[-20:]
-    torch.testing.assert_close(m.queue.roll(-int(m.position), 0), expected)
-    torch.testing.assert_close(m.queue.norm(dim=1), torch.ones(20))
+    torch.testing.assert_close(m.queue.keys.roll(-int(m.queue.position), 0), expected)
+    torch.testing.assert_close(m.queue.keys.norm(dim=1), torch.ones(20))
 
 
 def test_a_batch_longer_than_the_queue_keeps_its_last_keys(make, batch):  # type: ignore[no-untyped-def]
     m = make("moco", groups=1, queue=5)
-    views, labels = batch(m)
-    step = m(views, labels)
+    given = batch(m)
+    step = m(given)
     step.loss.backward()
     m.after_backward()
-    assert sorted(m.queue[:, 0].tolist()) == sorted(step.positive[-5:, 0].tolist())
+    assert sorted(m.queue.keys[:, 0].tolist()) == sorted(step.positive[-5:, 0].tolist())
 
 
 def test_negatives_are_never_enqueued_and_take_no_gradient(make, batch):  # type: ignore[no-untyped-def]
     m = make("moco", negatives=Negatives(("patch",), (2.0,)), groups=1)
-    views, labels = batch(m)
-    step = m(views, labels)
+    given = batch(m)
+    step = m(given)
     step.loss.backward()
     m.after_backward()
-    similarity = m.queue @ step.negatives.flatten(0, 1).T
+    similarity = m.queue.keys @ step.negatives.flatten(0, 1).T
     assert float(similarity.max()) < 1 - 1e-4  # none of the rows is one of the negatives
     assert all(p.grad is None for p in m.key_network.parameters())
     assert all(p.grad is not None for p in m.encoder.parameters())
@@ -96,10 +97,10 @@ def test_negatives_do_not_change_the_keys(make, batch):  # type: ignore[no-untyp
     """A separate pass: the batch statistics of the keys do not know of the negatives."""
     with_ns = make("moco", negatives=Negatives(("patch",), (2.0,)), groups=1)
     without = make("moco", groups=1)
-    views, labels = batch(with_ns)
-    torch.testing.assert_close(with_ns(views, labels).positive, without(views, labels).positive)
+    given = batch(with_ns)
+    torch.testing.assert_close(with_ns(given).positive, without(given).positive)
     shared = make("moco", negatives=Negatives(("patch",), (2.0,)), groups=1, statistics="shared")
-    assert not torch.allclose(shared(views, labels).positive, without(views, labels).positive, atol=1e-4)
+    assert not torch.allclose(shared(given).positive, without(given).positive, atol=1e-4)
 
 
 def test_momentum_moves_before_the_forward(make, batch):  # type: ignore[no-untyped-def]
@@ -121,7 +122,7 @@ def test_what_takes_no_gradient_is_embedded_first(name, make, batch):  # type: i
     for network in (m.encoder, momentum[0]):
         norm = next(x for x in network.modules() if isinstance(x, nn.BatchNorm2d))
         norm.register_forward_hook(lambda *_: seen.append(torch.is_grad_enabled()))
-    m.train()(*batch(m))
+    m.train()(batch(m))
     assert set(seen) == {True, False}
     assert seen == sorted(seen)  # all without gradient before all with
 
@@ -170,9 +171,9 @@ def test_running_statistics_do_not_depend_on_the_batch(make, batch):  # type: ig
     m = make("moco", statistics="ema").train()
     assert not m.key_network.training
     assert m.encoder.training
-    views, _ = batch(m)
-    (whole,) = m.embed_keys([views["key"]])
-    (part,) = m.embed_keys([views["key"][:3]])
+    views = batch(m).views
+    (whole,) = m.key_network.embed([views["key"]])
+    (part,) = m.key_network.embed([views["key"][:3]])
     torch.testing.assert_close(whole[:3], part, rtol=1e-4, atol=1e-5)
     with torch.no_grad():
         m.encoder.backbone.bn1.running_mean.fill_(2.0)
@@ -198,7 +199,8 @@ def test_negatives_can_take_gradient(make, batch, statistics):  # type: ignore[n
     with torch.no_grad():
         for p in m.key_network.parameters():
             p.mul_(1.1)  # another network than the query's
-    views, labels = batch(m)
+    given = batch(m)
+    views = given.views
     network = nn.Sequential(m.encoder, m.projector)
     q, n = (
         F.normalize(network(views["query"]), dim=1),
@@ -209,12 +211,12 @@ def test_negatives_can_take_gradient(make, batch, statistics):  # type: ignore[n
     for i in range(8):
         logits = [
             q[i] @ k[i],
-            *(q[i] @ row for row in m.queue),
+            *(q[i] @ row for row in m.queue.keys),
             *(2.0 * (q[i] @ n[2 * i + j]) for j in range(2)),
         ]
         total = total - torch.log_softmax(torch.stack(logits) / 0.2, 0)[0] / 8
     expected = torch.autograd.grad(total, list(network.parameters()))
-    step = m(views, labels)
+    step = m(given)
     torch.testing.assert_close(step.loss, total, rtol=1e-5, atol=1e-6)
     found = torch.autograd.grad(step.loss, list(network.parameters()))
     for ours, theirs in zip(found, expected):
@@ -222,7 +224,7 @@ def test_negatives_can_take_gradient(make, batch, statistics):  # type: ignore[n
     assert not step.negatives.requires_grad
     fixed = make("moco", negatives=dial, groups=1, norm="group", statistics=statistics)
     fixed.load_state_dict(m.state_dict())
-    assert fixed(views, labels).loss != step.loss
+    assert fixed(given).loss != step.loss
 
 
 def test_negatives_with_gradient_share_the_batch_of_the_query(make, batch):  # type: ignore[no-untyped-def]
@@ -230,9 +232,9 @@ def test_negatives_with_gradient_share_the_batch_of_the_query(make, batch):  # t
     z = {}
     for statistics in ("separate", "shared"):
         m = make("moco", negatives=dial, negatives_gradient=True, statistics=statistics)
-        views, labels = batch(m)
-        z[statistics] = m(views, labels).z
-        alone = make("moco")(views, labels)
+        given = batch(m)
+        z[statistics] = m(given).z
+        alone = make("moco")(given)
         same = torch.allclose(z[statistics], alone.z, atol=1e-5)
         assert same == (statistics == "separate")
 
@@ -245,7 +247,7 @@ def test_infomin_passes_gradient_through_negatives_too(make, batch):  # type: ig
         with torch.no_grad():
             for p in m.key_network.parameters():
                 p.mul_(1.1)  # another network than the query's
-        step = m(*batch(m))
+        step = m(batch(m))
         step.loss.backward()
         loss[learned] = float(step.loss.detach())
     assert loss[False] != loss[True]
@@ -270,14 +272,14 @@ def test_centred_negatives_hide_what_all_negatives_share(make, batch, name):  # 
             expected = q[i] @ ns[i, j] - sum(q[i] @ ns[k, j] for k in range(6)) / 6
             torch.testing.assert_close(q[i] @ own[i, j], expected, rtol=1e-4, atol=1e-5)
     torch.testing.assert_close(m.own(ns + torch.randn(16)), own, rtol=1e-4, atol=1e-5)
-    views, labels = batch(m)
+    given = batch(m)
     plain = make(name, negatives=Negatives(("patch",), (2.0,)))
-    assert m(views, labels).loss != plain(views, labels).loss
+    assert m(given).loss != plain(given).loss
 
 
 @pytest.mark.parametrize("name", ["moco", "simclr", "looc", "infomin"])
 def test_a_share_is_from_0_to_1(make, name):  # type: ignore[no-untyped-def]
     from cuewise import UserError
 
-    with pytest.raises(UserError, match="a share from 0 to 1"):
+    with pytest.raises(UserError, match="must be from 0 to 1"):
         make(name, center=1.5)

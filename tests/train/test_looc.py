@@ -200,7 +200,7 @@ ERRORS = {
     "take --no-color-jitter away": {"method": "looc", "leave_out": ["color"], "color_jitter": False},
     "exclude each other": {"method": "looc", "leave_out": ["rotation"], "views": {"same": ["rotation"]}},
     "leaves no rotation": {"method": "looc", "leave_out": ["rotation"], "views": {"rotation_p": 0.0}},
-    "set views.style_p too": {"views": {"styles": "paintings"}},
+    "set views.style_p": {"views": {"styles": "paintings"}},
     "without --leave-out": {"method": "looc", "looc": {"mask_equal": True}},
     "regular has no meaning for looc": {"method": "looc", "leave_out": ["color"], "negatives": ["regular"]},
     "--hard mochi has no meaning for looc": {"method": "looc", "leave_out": ["color"], "hard": "mochi"},

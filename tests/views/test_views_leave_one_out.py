@@ -14,6 +14,7 @@ from PIL import Image
 from pillow_views import photo
 
 from cuewise.cues.stylize import StyleDraw
+from cuewise.data import Sample
 from cuewise.errors import UserError
 from cuewise.views import (
     RECIPES,
@@ -65,8 +66,8 @@ def test_an_independent_key_shares_the_angle_in_a_third_of_the_cases() -> None:
 def test_leaving_out_does_not_move_the_query_and_the_key() -> None:
     """The pair is drawn first: with and without further keys it is the same, as n = 0 is MoCo."""
     image = photo(60, 80)
-    few = Views([View("query", FULL), View("key", FULL)])(image, np.random.default_rng(2), 0)
-    many = keys()(image, np.random.default_rng(2), 0)
+    few = Views([View("query", FULL), View("key", FULL)])(Sample(image), np.random.default_rng(2)).views
+    many = keys()(Sample(image), np.random.default_rng(2)).views
     for role in few:
         np.testing.assert_array_equal(few[role], many[role])
 
@@ -80,23 +81,20 @@ def test_views_without_styles_draw_as_before() -> None:
     assert a.random() == b.random()
 
 
-def test_equal_tells_who_shares_by_chance() -> None:
-    views, rng = keys(equal=("rotation", "color")), np.random.default_rng(4)
+def test_shared_says_who_shares_by_chance() -> None:
+    views, rng = keys(compared=("rotation", "color")), np.random.default_rng(4)
     image, seen = photo(40, 40), set()
     for _ in range(40):
         state = rng.bit_generator.state
         drawn = views.sample(rng, 40, 40).positives
         rng.bit_generator.state = state
-        found = views(image, rng, 0)
+        rotation, color = views(Sample(image), rng).facts["shared"]
         others = ["key", "key:color", "key:rotation", "key:texture"]
-        assert found["equal:rotation"].tolist() == [
-            drawn[r].rotation == drawn["query"].rotation for r in others
-        ]
-        assert found["equal:rotation"][2] == 1
-        assert found["equal:color"][1] == 1
-        seen.add(tuple(found["equal:rotation"].tolist()))
+        assert rotation.tolist() == [drawn[r].rotation == drawn["query"].rotation for r in others]
+        assert rotation[2]
+        assert color[1]
+        seen.add(tuple(rotation.tolist()))
     assert len(seen) > 3
-    assert all(view.ndim == 3 for role, view in found.items() if not role.startswith("equal:"))
 
 
 def test_a_style_is_a_parameter_and_survives_json() -> None:
@@ -145,21 +143,20 @@ def test_copies_made_beforehand_are_found_by_name(tmp_path: Path) -> None:
             file = (tmp_path / str(style) / name).with_suffix(".png")
             file.parent.mkdir(parents=True, exist_ok=True)
             Image.fromarray(np.full((30, 30, 3), 100 * style + 50 * i, np.uint8)).save(file)
-    styles = Styles(copies=str(tmp_path), names=names.__getitem__)
+    styles = Styles(copies=str(tmp_path))
     assert len(styles) == 2
     recipe = Recipe(size=16, style_p=1.0, style_count=len(styles))
     views = Views([View("query", recipe)], styles=styles)
     seen = set()
     for index in (0, 1):
         for seed in range(12):
-            shown = views(photo(40, 50), np.random.default_rng(seed), index)["query"]
+            sample = Sample(photo(40, 50), index, names[index])
+            shown = views(sample, np.random.default_rng(seed)).views["query"]
             assert len(np.unique(shown)) == 1
             seen.add((index, int(shown[0, 0, 0])))
     assert seen == {(0, 0), (0, 100), (1, 50), (1, 150)}
     with pytest.raises(UserError, match="no copy"):
-        Views([View("query", recipe)], styles=replace(styles, names=lambda i: "cat/c.jpg"))(
-            photo(40, 50), np.random.default_rng(0), 0
-        )
+        views(Sample(photo(40, 50), name="cat/c.jpg"), np.random.default_rng(0))
     with pytest.raises(UserError, match="exclude each other"):
         Styles(styles=str(tmp_path), copies=str(tmp_path))
 

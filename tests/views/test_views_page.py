@@ -16,7 +16,7 @@ def test_the_examples_run() -> None:
     for block in re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL):
         exec(block, names)
     assert names["pixels"].shape == (224, 224, 3)
-    assert set(names["shown"]) == {"query", "key", "same colours", "negative"}
+    assert set(names["shown"]) == {"query", "key", "same colours", "patch:query"}
 
 
 def test_the_table_of_recipes_is_true() -> None:

@@ -162,7 +162,6 @@ def test_switches() -> None:
     off = moco.with_color_jitter(False)
     assert moco.with_color_jitter(True) == moco
     assert off == replace(moco, jitter_p=0.0)
-    assert moco.with_color_jitter(False, strict=True) == replace(moco, jitter_p=0.0, gray_p=0.0)
     assert replace(moco, size=56).scaled_blur().blur_sigma == pytest.approx((0.025, 0.5))
 
 

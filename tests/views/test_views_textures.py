@@ -18,7 +18,7 @@ from PIL import Image
 from pillow_views import photo
 
 from cuewise import make
-from cuewise.data import open_data
+from cuewise.data import Sample, open_data
 from cuewise.errors import UserError
 from cuewise.views import (
     RECIPES,
@@ -30,8 +30,8 @@ from cuewise.views import (
     apply,
     made_textures,
 )
+from cuewise.views.negatives.texture import moved
 from cuewise.views.textures import folder as cache_folder
-from cuewise.views.textures import moved
 
 MOCO = replace(RECIPES["moco-v2"], size=32)
 PAIR = [View("query", MOCO), View("key", MOCO)]
@@ -47,16 +47,16 @@ def fresh_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_view_of_a_texture_has_the_parameters_of_its_source() -> None:
-    negatives = [TextureNegative(SynthesisedTextures(), "n", "query"),
-                 TextureNegative(SynthesisedTextures(), "m", "key")]  # fmt: skip
+    negatives = [TextureNegative("query"), TextureNegative("key")]
     views, image = Views(PAIR, negatives), photo(48, 60)
     for i in range(4):
         params = views.sample(np.random.default_rng(i), 48, 60)
-        shown = views.render(image, params)
+        shown = views.render(Sample(image), params).views
         texture = SynthesisedTextures().texture(image, 0, 0)
         assert texture.shape == image.shape
-        for role, source in (("n", "query"), ("m", "key")):
-            np.testing.assert_array_equal(shown[role], apply(texture, params.positives[source], 32))
+        for source in ("query", "key"):
+            (shown_texture,) = shown[f"texture:{source}"]
+            np.testing.assert_array_equal(shown_texture, apply(texture, params.positives[source], 32))
 
 
 def test_a_crop_keeps_its_place_when_the_texture_has_another_size() -> None:
@@ -79,13 +79,13 @@ def test_a_crop_keeps_its_place_when_the_texture_has_another_size() -> None:
 
 
 def test_textures_draw_nothing_and_leave_patches_and_positives_as_they_were() -> None:
-    image, texture = photo(48, 48), TextureNegative(SynthesisedTextures(), "texture", count=2)
-    plain = Views(PAIR, [PatchNegative("patch")])(image, np.random.default_rng(3), 0)
-    for order in ([texture, PatchNegative("patch")], [PatchNegative("patch"), texture]):
-        views = Views(PAIR, order)(image, np.random.default_rng(3), 0)
-        for role in ("query", "key", "patch"):
+    image, texture = photo(48, 48), TextureNegative(count=2)
+    plain = Views(PAIR, [PatchNegative()])(Sample(image), np.random.default_rng(3)).views
+    for order in ([texture, PatchNegative()], [PatchNegative(), texture]):
+        views = Views(PAIR, order)(Sample(image), np.random.default_rng(3)).views
+        for role in ("query", "key", "patch:query"):
             np.testing.assert_array_equal(views[role], plain[role])
-        assert np.any(views["texture1"] != views["texture2"])
+        assert np.any(views["texture:query"][0] != views["texture:query"][1])
 
 
 def test_synthesised_once_for_each_image_and_seed_and_kept() -> None:

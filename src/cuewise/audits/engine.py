@@ -20,7 +20,7 @@ from cuewise.audits.answerer import Answerer, Ids
 from cuewise.audits.change import CLEAN, Change, Copies, Input, Pixels
 from cuewise.audits.keys import data_key
 from cuewise.audits.saved import Rows, Saved
-from cuewise.data import Dataset, auto_workers, ordered
+from cuewise.data import Dataset, Sample, Shown, auto_workers, ordered
 from cuewise.encoders import Encoder
 from cuewise.encoders.embed import Embedded, evaluating
 from cuewise.errors import UserError
@@ -141,14 +141,13 @@ def inputs_of(viewers: Sequence[Looks]) -> tuple[Input, ...]:
 
 @dataclass(frozen=True)
 class Rendered:
-    """A rendering as the transform of a loader: `(image, rng, index) → views`; image 0 of `data` is number `first`."""
+    """A rendering as the transform of a loader; image 0 of the part that is read is number `first` of the set."""
 
     rendering: Rendering
-    data: Dataset
     first: int = 0
 
-    def __call__(self, image: Pixels, rng: np.random.Generator, index: int) -> dict[str, Pixels]:
-        return self.rendering.views(image, self.data.name(index), self.first + index)
+    def __call__(self, sample: Sample, rng: np.random.Generator) -> Shown:
+        return Shown({**self.rendering.views(sample.image, sample.name, self.first + sample.index)})
 
     def warm_up(self) -> None:
         """Compile what the views need, on noise."""
@@ -206,7 +205,7 @@ class Engine:
     def stream(self, work: Work, start: int) -> Iterator[Rows]:
         """Rows in order, from image `start` on: worker processes make the copies, this one pushes them through."""
         part = work.data if start == 0 else work.data.select(np.arange(start, len(work.data)))
-        render = Rendered(work.rendering, part, start)
+        render = Rendered(work.rendering, start)
         workers = self.workers
         if workers is None:
             workers = auto_workers() if len(part) * work.rendering.count > FEW else 0

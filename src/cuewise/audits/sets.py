@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from cuewise.audits.decisions import cues_in
 from cuewise.audits.keys import data_key
 from cuewise.audits.stimuli import conflicts_of
-from cuewise.data import Dataset, Image, Source, open_data
+from cuewise.data import Dataset, Facts, Image, Source, open_data
 from cuewise.data.subset import split_classes
 
 # what the name of a set says about the cue that is left in it
@@ -174,6 +174,10 @@ class Renamed:
     def __init__(self, data: Dataset, labels: NDArray[np.int64] | None, classes: tuple[str, ...]) -> None:
         self.data, self.labels, self.classes = data, labels, classes
         self.columns: dict[str, NDArray[Any]] = data.columns
+        self.object_classes = data.object_classes
+
+    def facts(self, i: int) -> Facts:
+        return self.data.facts(i)
 
     def __len__(self) -> int:
         return len(self.data)

@@ -13,10 +13,11 @@ from cuewise.audits.keys import data_key
 from cuewise.cues.conflict import SMALLEST, Pair, conflict, pairs
 from cuewise.cues.corruptions import corruption_rng
 from cuewise.data import BrokenImage, Dataset, Image
+from cuewise.data.source import Unannotated
 from cuewise.views import center
 
 
-class Conflicts:
+class Conflicts(Unannotated):
     """A Source: image k has the shape of one image and the texture of another, of another class."""
 
     LARGEST = 224  # sides; larger images are cut to the middle and made smaller

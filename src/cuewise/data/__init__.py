@@ -5,18 +5,24 @@ from cuewise.data.dataset import Dataset
 from cuewise.data.decode import BrokenImage, Image, decode
 from cuewise.data.loader import Loader, auto_workers, ordered
 from cuewise.data.open import open_data
+from cuewise.data.sample import Boxes, Facts, Sample, Shown, no_boxes
 from cuewise.data.source import Source
 
 __all__ = [
     "Batch",
+    "Boxes",
     "BrokenImage",
     "Dataset",
+    "Facts",
     "Image",
     "Loader",
+    "Sample",
+    "Shown",
     "Source",
     "Transform",
     "auto_workers",
     "decode",
+    "no_boxes",
     "open_data",
     "ordered",
 ]

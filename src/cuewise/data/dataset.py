@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import hashlib
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cuewise.data.decode import Image
+from cuewise.data.sample import Facts, Sample
 from cuewise.data.source import Source
 
 
 class Dataset:
     """Several sources one after the other, or a selection from them; made by `open_data`.
 
-    `labels` index `classes`, which are merged by name; they are None as soon as one source has none.
+    `labels` index `classes`, which are merged by name; they are None as soon as one source has none. `object_classes`
+    are what boxes and several labels index, merged likewise. `data[i]` is the sample i: image, label and facts.
     """
 
     def __init__(self, sources: Sequence[Source], selection: NDArray[np.int64] | None = None) -> None:
@@ -33,9 +36,22 @@ class Dataset:
             columns = {k: v[selection] for k, v in columns.items()}
         self.labels: NDArray[np.int64] | None = labels
         self.columns = columns
+        annotated = [source.object_classes for source in self.sources if source.object_classes]
+        self.object_classes = join_names(annotated) if annotated else ()
 
     def __len__(self) -> int:
         return self.starts[-1] if self.selection is None else len(self.selection)
+
+    def __getitem__(self, i: int) -> Sample:
+        return self.sample(i)
+
+    def __iter__(self) -> Iterator[Sample]:
+        return (self.sample(i) for i in range(len(self)))
+
+    def __repr__(self) -> str:
+        kinds = f", {len(self.classes)} classes" if self.labels is not None else ", no labels"
+        objects = f", objects of {len(self.object_classes)} classes" if self.object_classes else ""
+        return f"Dataset({len(self)} images{kinds}{objects})"
 
     def locate(self, i: int) -> tuple[Source, int]:
         """The source that image i comes from, and its number there."""
@@ -57,6 +73,32 @@ class Dataset:
         """H×W×3 pixels; raises BrokenImage."""
         source, j = self.locate(i)
         return source.image(j)
+
+    def facts(self, i: int) -> Facts:
+        """What is known of image i beside its label, in the classes of the whole set."""
+        return self._facts(*self.locate(i))
+
+    def _facts(self, source: Source, j: int) -> Facts:
+        found = source.facts(j)
+        same = not source.object_classes or source.object_classes == self.object_classes
+        return found if same else self._renumbered(found, source)
+
+    def _renumbered(self, facts: Facts, source: Source) -> Facts:
+        """Facts of a source in the positions of the joined object classes."""
+        at = np.array([self.object_classes.index(name) for name in source.object_classes], np.int64)
+        labels, boxes = facts.labels, facts.boxes
+        if labels is not None:
+            labels = np.isin(np.arange(len(self.object_classes)), at[labels])
+        if boxes is not None:
+            boxes = replace(boxes, classes=np.where(boxes.classes >= 0, at[boxes.classes], -1))
+        return replace(facts, labels=labels, boxes=boxes)
+
+    def sample(self, i: int) -> Sample:
+        """Image i with its name, label and facts; raises BrokenImage."""
+        source, j = self.locate(i)
+        i = int(i) % len(self)
+        label = -1 if self.labels is None else int(self.labels[i])
+        return Sample(self.image(i), i, source.name(j), label, self._facts(source, j))
 
     def read(self, i: int) -> bytes | None:
         """Encoded bytes as stored; None where images are generated or stored as bare pixels."""
@@ -97,16 +139,21 @@ def join_labels(sources: Sequence[Source]) -> tuple[NDArray[np.int64] | None, tu
         if source.labels is None:
             return None, ()
         parts.append(np.asarray(source.labels, dtype=np.int64))
-    lists = {tuple(source.classes) for source in sources}
-    if len(lists) == 1:  # keeps an order that means something, as in CIFAR or 0…9
-        return np.concatenate(parts), lists.pop()
-    classes = tuple(sorted(set().union(*lists)))
+    lists = [tuple(source.classes) for source in sources]
+    classes = join_names(lists)
+    if len(set(lists)) == 1:  # keeps an order that means something, as in CIFAR or 0…9
+        return np.concatenate(parts), classes
     position = {name: i for i, name in enumerate(classes)}
     moved = [
         np.array([position[name] for name in source.classes], dtype=np.int64)[part]
         for source, part in zip(sources, parts)
     ]
     return np.concatenate(moved), classes
+
+
+def join_names(lists: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
+    """One list of names: as it is where all are equal, else sorted without repeats."""
+    return lists[0] if len(set(lists)) == 1 else tuple(sorted(set().union(*lists)))
 
 
 def join_columns(sources: Sequence[Source]) -> dict[str, NDArray[Any]]:

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cuewise.data.decode import Image
+from cuewise.data.sample import NOTHING, Boxes, Facts
 from cuewise.data.shapes import ShapeSet
 
 
@@ -29,6 +30,22 @@ class Embedded:
     @property
     def columns(self) -> dict[str, NDArray[Any]]:
         return self.shapes.columns
+
+    @property
+    def object_classes(self) -> tuple[str, ...]:
+        return self.shapes.shapes if self.shapes.split == "scenes" else ()
+
+    def facts(self, i: int) -> Facts:
+        """The objects of a scene: their boxes and outlines, and which of them is out of context."""
+        if self.shapes.split != "scenes":
+            return NOTHING
+        c = self.columns
+        there = np.flatnonzero(c["shape"][i] >= 0)
+        out_of_context = there == c["odd"][i]
+        boxes = Boxes(
+            c["boxes"][i, there].astype(np.float32), c["shape"][i, there], {"out_of_context": out_of_context}
+        )
+        return Facts(labels=c["present"][i], boxes=boxes)
 
     def __len__(self) -> int:
         return len(self.shapes)

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from cuewise.data.decode import BrokenImage, Image, decode
 from cuewise.data.options import options
 from cuewise.data.parquet import LABELS, encode
+from cuewise.data.source import Unannotated
 from cuewise.errors import UserError
 
 
@@ -50,7 +51,7 @@ def choose_split(found: Any, split: str | None, spec: str) -> Any:
     return found[split]
 
 
-class Hub:
+class Hub(Unannotated):
     """Rows of a `datasets.Dataset`, whose image column is read undecoded."""
 
     def __init__(self, spec: str, rows: Any, package: Any) -> None:

@@ -19,7 +19,7 @@ def auto_workers(ranks: int = 1) -> int:
 
 
 class Loader:
-    """Batches of `transform(image, rng, index)` over shuffled images, made by worker processes.
+    """Batches of `transform(sample, rng)` over shuffled images, made by worker processes.
 
     `batch_size` is global; each of `world` ranks gets its contiguous share of every batch.
     """

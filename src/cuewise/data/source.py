@@ -9,17 +9,27 @@ from numpy.typing import NDArray
 
 from cuewise.data.decode import Image, decode
 from cuewise.data.index import Index
+from cuewise.data.sample import NOTHING, Facts
 
 
 class Source(Protocol):
-    """One image set; `cuewise.data.Dataset` joins several. Must be picklable and safe to fork."""
+    """One image set; `cuewise.data.Dataset` joins several. Must be picklable and safe to fork.
+
+    labels          one class per image, positions in `classes`; None without
+    object_classes  what boxes, masks and several labels are positions in; empty without annotations
+    columns         facts of all images at once, one row per image
+    facts(i)        what is known of image i beside its label, read when it is asked for
+    """
 
     @property
     def labels(self) -> NDArray[np.int64] | None: ...
     @property
     def classes(self) -> tuple[str, ...]: ...
     @property
+    def object_classes(self) -> tuple[str, ...]: ...
+    @property
     def columns(self) -> dict[str, NDArray[Any]]: ...
+    def facts(self, i: int) -> Facts: ...
     def __len__(self) -> int: ...
     def name(self, i: int) -> str: ...
     def image(self, i: int) -> Image: ...
@@ -27,7 +37,16 @@ class Source(Protocol):
     def fingerprint(self) -> dict[str, Any]: ...
 
 
-class Listed:
+class Unannotated:
+    """The part of a source that knows nothing of its images but their labels."""
+
+    object_classes: tuple[str, ...] = ()
+
+    def facts(self, i: int) -> Facts:
+        return NOTHING
+
+
+class Listed(Unannotated):
     """A set whose images are encoded bytes under the names of an index; subclasses say how to read one."""
 
     kind: ClassVar[str]

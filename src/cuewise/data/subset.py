@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from cuewise.data.dataset import Dataset
 from cuewise.data.decode import Image
+from cuewise.data.sample import Facts
 from cuewise.errors import UserError
 
 SHOWN = 20  # missing classes that an error names
@@ -32,6 +33,7 @@ class Subset:
         self.labels = np.searchsorted(numbers, whole.labels[self.rows]).astype(np.int64)
         self.classes = tuple(whole.classes[k] for k in numbers)
         self.columns: dict[str, NDArray[Any]] = {k: v[self.rows] for k, v in whole.columns.items()}
+        self.object_classes = whole.object_classes
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -44,6 +46,9 @@ class Subset:
 
     def read(self, i: int) -> bytes | None:
         return self.whole.read(int(self.rows[i]))
+
+    def facts(self, i: int) -> Facts:
+        return self.whole.facts(int(self.rows[i]))
 
     def fingerprint(self) -> dict[str, Any]:
         """That of the selected images; files skipped in folders of other classes are no part of it."""

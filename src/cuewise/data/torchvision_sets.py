@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from cuewise.data.decode import BrokenImage, Image, to_rgb
 from cuewise.data.options import options
+from cuewise.data.source import Unannotated
 from cuewise.errors import UserError
 
 
@@ -53,7 +54,7 @@ def arguments(kind: Any, split: str, spec: str) -> dict[str, Any]:
     return given
 
 
-class TorchvisionSet:
+class TorchvisionSet(Unannotated):
     """A torchvision dataset of (image, label); labels are kept where they are whole numbers."""
 
     def __init__(self, spec: str, split: str, found: Any) -> None:

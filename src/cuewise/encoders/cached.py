@@ -22,10 +22,10 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from cuewise.compiled import cache_root
-from cuewise.data import Dataset
+from cuewise.data import Dataset, Transform
 from cuewise.data.folder import Folder
 from cuewise.data.subset import Subset
-from cuewise.encoders.embed import Embedded, Pixels, embed_dataset
+from cuewise.encoders.embed import Embedded, embed_dataset
 from cuewise.encoders.encoder import Encoder
 from cuewise.encoders.libraries import LIBRARIES
 from cuewise.errors import UserError
@@ -41,7 +41,7 @@ def cached_features(
     data: Dataset,
     *,
     view: str = "center",
-    transform: Callable[..., dict[str, Pixels]] | None = None,
+    transform: Transform | None = None,
     forward: Callable[[Tensor], Tensor] | None = None,
     batch_size: int = 128,
     workers: int | None = None,

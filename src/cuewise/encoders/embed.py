@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from PIL import Image
 from torch import Tensor, nn
 
-from cuewise.data import Dataset, auto_workers, ordered
+from cuewise.data import Dataset, Sample, Shown, Transform, auto_workers, ordered
 from cuewise.encoders.encoder import Encoder
 from cuewise.errors import UserError
 from cuewise.progress import Progress
@@ -40,9 +40,9 @@ class CenterView:
     change: Callable[[Pixels], Pixels] | None = None
     interpolation: str = "bilinear"
 
-    def __call__(self, image: Pixels, rng: np.random.Generator, index: int) -> dict[str, Pixels]:
-        view = evaluation_view(image, self.size, self.interpolation)
-        return {"image": view if self.change is None else self.change(view)}
+    def __call__(self, sample: Sample, rng: np.random.Generator) -> Shown:
+        view = evaluation_view(sample.image, self.size, self.interpolation)
+        return Shown({"image": view if self.change is None else self.change(view)})
 
     def warm_up(self) -> None:
         """Compile what `center` needs."""
@@ -80,7 +80,7 @@ def embed_dataset(
     data: Dataset,
     *,
     forward: Callable[[Tensor], Tensor] | None = None,
-    transform: Callable[..., dict[str, Pixels]] | None = None,
+    transform: Transform | None = None,
     batch_size: int = 128,
     workers: int | None = None,
     label: str | None = "embedding",

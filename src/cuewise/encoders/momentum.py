@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -79,11 +79,12 @@ def follow_statistics(target: nn.Module, source: nn.Module, m: float) -> None:
 
 
 @torch.no_grad()
-def forward_in_groups(network: nn.Module, x: Tensor, groups: int, generator: torch.Generator) -> Tensor:
+def forward_in_groups(network: nn.Module, x: Tensor, groups: int, generator: torch.Generator) -> Any:
     """Push x through so that `groups` randomly composed parts have batch statistics of their own.
 
     What batch shuffling does across devices, on one: a query's batch cannot be told from its key's statistics.
-    Where all batch norms can be grouped it is one forward of the whole batch, otherwise one forward a part.
+    Where all batch norms can be grouped it is one forward of the whole batch, otherwise one forward per part. The network
+    may give a tensor (features or maps) or a tuple of tensors, with one row per image each.
     """
     groups = max(1, min(groups, len(x) // 2))
     if groups == 1:
@@ -101,5 +102,63 @@ def forward_in_groups(network: nn.Module, x: Tensor, groups: int, generator: tor
             for m in grouped:
                 m.groups = 1
     else:
-        out = torch.cat([network(part) for part in shuffled.chunk(groups)])
-    return torch.empty_like(out).index_copy_(0, order, out)
+        out = _joined([network(part) for part in shuffled.chunk(groups)])
+    if isinstance(out, tuple):
+        return (
+            type(out)(*(_unshuffled(x, order) for x in out))
+            if hasattr(out, "_fields")
+            else tuple(_unshuffled(x, order) for x in out)
+        )
+    return _unshuffled(out, order)
+
+
+def _joined(parts: list[Any]) -> Any:
+    if isinstance(parts[0], Tensor):
+        return torch.cat(parts)
+    columns = [torch.cat(column) for column in zip(*parts)]
+    return type(parts[0])(*columns) if hasattr(parts[0], "_fields") else tuple(columns)
+
+
+def _unshuffled(x: Tensor, order: Tensor) -> Tensor:
+    return torch.empty_like(x).index_copy_(0, order, x)
+
+
+class KeyNetwork(nn.Sequential):
+    """The momentum copy of a query network (its parts in order), and how batches of keys pass it.
+
+    statistics  "separate": each batch has batch statistics of its own, in `groups` random parts, as published;
+                "shared": keys and negatives pass together; "ema": running statistics that follow the query's
+    """
+
+    def __init__(
+        self, *query: nn.Module, momentum: float, statistics: str, groups: int, generator: torch.Generator
+    ) -> None:
+        super().__init__(*momentum_copy(nn.Sequential(*query)))
+        self.momentum, self.statistics, self.most, self.generator = momentum, statistics, groups, generator
+
+    def train(self, mode: bool = True) -> KeyNetwork:
+        return super().train(mode and self.statistics != "ema")
+
+    def follow(self, *query: nn.Module) -> None:
+        """Move towards the query network."""
+        source = nn.Sequential(*query)
+        follow(self, source, self.momentum)
+        if self.statistics == "ema":
+            follow_statistics(self, source, self.momentum)
+
+    def groups(self, batch: int) -> int:
+        """Groups of batch statistics for that many images: each keeps at least 32."""
+        return 1 if self.statistics == "ema" else max(1, min(self.most, batch // 32))
+
+    def in_groups(self, part: nn.Module, x: Tensor, groups: int) -> Any:
+        """Some of the network's parts on a batch, in randomly composed groups."""
+        return forward_in_groups(part, x, 1 if self.statistics == "ema" else groups, self.generator)
+
+    @torch.no_grad()
+    def embed(self, batches: list[Tensor]) -> list[Tensor]:
+        """The network's output for keys and then for batches of negatives."""
+        groups = self.groups(len(batches[0]))
+        if self.statistics == "shared" and len(batches) > 1:
+            every: Tensor = self.in_groups(self, torch.cat(batches), groups)
+            return list(every.split([len(x) for x in batches]))
+        return [self.in_groups(self, x, groups) for x in batches]

@@ -162,8 +162,8 @@ def save_heads(heads: Heads, folder: Path, step: int) -> None:
         "own_stage": heads.own_stage,
         "step": step,
     }
-    with aside(folder / "heads.json") as text, aside(folder / "heads.safetensors") as part:
-        write_weights(state, part)
+    with aside(folder / "heads.json") as text:
+        write_weights(state, folder / "heads.safetensors")
         text.write_text(json.dumps(about, indent=2) + "\n")
 
 

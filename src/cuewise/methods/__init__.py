@@ -1,27 +1,29 @@
-"""One file a method: its views, heads, state, loss, defaults and citation."""
+"""One file per method: its views, heads, state, loss, defaults and citation."""
 
 from cuewise.methods.method import (
+    METHODS,
     Alone,
     Comm,
     Method,
     MethodSettings,
     Negatives,
-    Shown,
+    Setup,
     Step,
+    ViewSpec,
     method,
     methods,
-    negative_role,
 )
 
 __all__ = [
+    "METHODS",
     "Alone",
     "Comm",
     "Method",
     "MethodSettings",
     "Negatives",
-    "Shown",
+    "Setup",
     "Step",
+    "ViewSpec",
     "method",
     "methods",
-    "negative_role",
 ]

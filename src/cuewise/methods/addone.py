@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from cuewise.methods import looc
-from cuewise.methods.method import Shown
+from cuewise.methods.method import Setup, ViewSpec
 
 
 class AddOne(looc.LooC):
@@ -18,9 +16,9 @@ class AddOne(looc.LooC):
     citation = "Xiao et al. 2021, appendix E"
 
     @classmethod
-    def shown(cls, leave_out: Sequence[str] = ()) -> tuple[Shown, ...]:
+    def shown(cls, setup: Setup) -> tuple[ViewSpec, ...]:
         """Augmentations that are not named stay on all views as in MoCo (the row "* + rotation" keeps colour)."""
-        every = tuple(leave_out)
-        plain = (Shown("query", "moco-v2", drops=every), Shown("key", "moco-v2", drops=every))
+        every = setup.leave_out
+        plain = (ViewSpec("query", "moco-v2", drops=every), ViewSpec("key", "moco-v2", drops=every))
         others = {a: tuple(b for b in every if b != a) for a in every}
-        return (*plain, *(Shown(f"key:{a}", "moco-v2", adds=(a,), drops=others[a]) for a in every))
+        return (*plain, *(ViewSpec(f"key:{a}", "moco-v2", adds=(a,), drops=others[a]) for a in every))

@@ -11,7 +11,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from cuewise.errors import UserError
-from cuewise.methods.method import Comm, MethodSettings
+from cuewise.methods.method import Comm, MethodSettings, Setup, at_least
 from cuewise.objectives.bank_nce import bank_nce, log_partition
 from cuewise.objectives.nce import extended_nce
 
@@ -30,8 +30,19 @@ class BankSettings(MethodSettings):
     most: int = 4096  # of the noise, where it is not given
 
     def fitted(self, images: int, steps: int) -> Self:
-        n = self.images or images
-        return replace(self, images=n, noise=self.noise or max(1, min(self.most, n)))
+        n = images if self.images is None else self.images
+        return replace(self, images=n, noise=max(1, min(self.most, n)) if self.noise is None else self.noise)
+
+
+def check_bank(name: str, setup: Setup) -> None:
+    """The settings that all methods with a memory bank share."""
+    s: BankSettings = setup.settings
+    if s.loss not in ("nce", "softmax"):
+        raise UserError(f"{name}.loss {s.loss!r}: nce or softmax")
+    at_least(f"{name}.momentum", s.momentum, 0, 1)
+    for key in ("images", "noise"):
+        if getattr(s, key) is not None:
+            at_least(f"{name}.{key}", getattr(s, key), 1)
 
 
 class Bank(nn.Module):
@@ -42,8 +53,6 @@ class Bank(nn.Module):
 
     def __init__(self, settings: BankSettings, generator: torch.Generator) -> None:
         super().__init__()
-        if settings.loss not in ("nce", "softmax"):
-            raise UserError(f"loss {settings.loss!r} of a memory bank: nce or softmax")
         self.settings = settings
         n, c = settings.images or 1, settings.dim
         start = 2 * torch.rand(n, c, generator=generator) - 1
@@ -60,7 +69,7 @@ class Bank(nn.Module):
         return (index.unsqueeze(1) + mine) % n
 
     def loss(self, f: Tensor, index: Tensor, others: Tensor, comm: Comm) -> Tensor:
-        """Tell the entry of `index` from `others`, for queries f (B×C)."""
+        """f (B×C) is classified as the entry of `index` against the entries `others`."""
         s, memory = self.settings, self.memory.to(f.dtype)
         s_p = (f * memory[index]).sum(1)  # B
         s_n = torch.einsum("bc,bmc->bm", f, memory[others])  # B×m

@@ -10,15 +10,18 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from cuewise.data import Batch
 from cuewise.encoders.heads import mlp, unit
 from cuewise.encoders.momentum import follow, momentum_copy
 from cuewise.methods.method import (
     Method,
     MethodSettings,
+    Setup,
     Step,
+    at_least,
+    by_query,
     check_statistics,
     embed_batches,
-    negative_role,
 )
 from cuewise.objectives.byol import byol
 
@@ -44,13 +47,13 @@ class BYOL(Method):
     negatives_from = ("first", "second")
     negative_kinds = ("patch", "texture", "regular")
     alpha = 0.05
+    alpha_modes = ("out",)  # Eq. 2 has no exponential: the weight stands before each term
     optim = {"name": "lars", "lr": 4.8, "reference_batch": 4096, "weight_decay": 1e-6, "warmup_epochs": 10}
     Settings = Settings
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         s: Settings = self.settings
-        check_statistics(self.name, s.statistics, "separate", "shared")
         self.projector = mlp([self.encoder.dim, s.hidden, s.dim], norm=True)
         self.predictor = mlp([s.dim, s.hidden, s.dim], norm=True)
         self.target = momentum_copy(nn.Sequential(self.encoder, self.projector))
@@ -60,6 +63,11 @@ class BYOL(Method):
                 "prediction, and the loss has no bottom worth reaching; the paper uses --alpha 0.05",
                 file=sys.stderr,
             )
+
+    @classmethod
+    def check(cls, setup: Setup) -> None:
+        check_statistics("byol", setup.settings.statistics, "separate", "shared")
+        at_least("byol.momentum", setup.settings.momentum, 0, 1)
 
     def begin_step(self, progress: float) -> None:
         m = 1 - (1 - self.settings.momentum) * (math.cos(math.pi * progress) + 1) / 2
@@ -72,33 +80,29 @@ class BYOL(Method):
     def aim(self, images: Tensor) -> Tensor:
         return unit(self.target(images))  # B×C
 
-    def forward(self, views: dict[str, Tensor], labels: Tensor) -> Step:
+    def forward(self, batch: Batch) -> Step:
         # targets and negatives first: they need no memory beside the activations that the gradient will need
         z, made = {}, {}
         for role in self.views:
-            z[role], *made[role] = self.aim_with_negatives(views, role)
+            z[role], *made[role] = self.aim_with_negatives(batch, role)
         others = {"first": "second", "second": "first"}
         away = {role: self.with_regular(made[role], z[other]) for role, other in others.items()}
-        p = {role: self.predict(views[role]) for role in self.views}
+        p = {role: self.predict(batch.views[role]) for role in self.views}
         loss = p["first"].new_zeros(())
         for role, other in others.items():
             loss = loss + byol(p[role], z[other], away[role], alpha=self.negatives.weights)
-        return Step(
-            loss / 2, z["first"], z["second"], torch.cat(made["second"], 1) if made["second"] else None
-        )
+        return Step(loss / 2, z["first"], z["second"], by_query(made["first"], len(z["first"])))
 
-    def aim_with_negatives(self, views: dict[str, Tensor], role: str) -> list[Tensor]:
-        """The target's B×C of a view, and B×m×C of each kind of negatives that were made of it."""
-        images = [views[role], *(views[negative_role(k, role)].flatten(0, 1) for k in self.negatives.images)]
-        z, *ns = embed_batches(self.aim, images, self.settings.statistics == "shared")
-        return [z, *(n.unflatten(0, (len(z), -1)) for n in ns)]
+    def aim_with_negatives(self, batch: Batch, role: str) -> list[Tensor]:
+        """The target's B×C of a view, and B·m×C of each kind of negatives that were made of it."""
+        images = [batch.views[role], *self.made_of(batch, role)]
+        return embed_batches(self.aim, images, self.settings.statistics == "shared")
 
     def with_regular(self, made: list[Tensor], targets: Tensor) -> Tensor | None:
         """B×M×C, all negatives of a view in the dial's order: those made of it, and other images of the batch."""
-        rest = iter(made)
-        kinds = [kind for kind, _ in self.negatives.active]
-        columns = [self.another(targets).unsqueeze(1) if k == "regular" else next(rest) for k in kinds]
-        return torch.cat(columns, 1) if columns else None
+        rest, images = iter(made), self.negatives.images
+        columns = [next(rest) if k in images else self.another(targets) for k, _ in self.negatives.active]
+        return by_query(columns, len(targets))
 
     def another(self, targets: Tensor) -> Tensor:
         """For each row the target of another image, uniform over the whole batch of all processes."""

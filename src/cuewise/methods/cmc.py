@@ -10,12 +10,13 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from cuewise.data import Batch
 from cuewise.encoders import Encoder
 from cuewise.encoders.heads import unit
 from cuewise.encoders.lab import LabPair
 from cuewise.errors import UserError
-from cuewise.methods.bank import Bank, BankSettings
-from cuewise.methods.method import Method, Step
+from cuewise.methods.bank import Bank, BankSettings, check_bank
+from cuewise.methods.method import Method, Setup, Step
 
 
 @dataclass(frozen=True)
@@ -26,7 +27,7 @@ class Settings(BankSettings):
 
 
 class CMC(Method):
-    """Two encoders, of L and of ab; each one's embedding is told to be its image's entry in the other one's bank.
+    """Two encoders, of L and of ab; each one's embedding is classified as its image's entry in the other one's bank.
 
     `encoder` becomes the pair: a model of RGB images whose features are both encoders' side by side.
     """
@@ -44,25 +45,27 @@ class CMC(Method):
         "milestones": [0.5, 2 / 3, 5 / 6],  # 120, 160 and 200 of 240 epochs
     }
     Settings = Settings
-    needs_index = True
 
     def __init__(self, encoder: Encoder, *args: Any, **kwargs: Any) -> None:
         dim = encoder.dim
         super().__init__(pair_of(encoder, kwargs.get("seed", 0)), *args, **kwargs)
-        self.settings: Settings = self.settings.fitted(1 << 12, 1)
         self.project_L = nn.Linear(dim, self.settings.dim)
         self.project_ab = nn.Linear(dim, self.settings.dim)
         self.bank_L = Bank(self.settings, self.generator)
         self.bank_ab = Bank(self.settings, self.generator)
         self.pending: tuple[Tensor, Tensor, Tensor] | None = None
 
+    @classmethod
+    def check(cls, setup: Setup) -> None:
+        check_bank(cls.name, setup)
+
     @property
     def chance_loss(self) -> float | None:
         return 2 * math.log((self.settings.noise or 0) + 1) if self.settings.loss == "softmax" else None
 
-    def forward(self, views: dict[str, Tensor], labels: Tensor) -> Step:
-        index = views["index"].long()  # B
-        h_L, h_ab = self.encoder.backbone.both(views["query"])  # type: ignore[operator]
+    def forward(self, batch: Batch) -> Step:
+        index = batch.index  # B
+        h_L, h_ab = self.encoder.backbone.both(batch.views["query"])  # type: ignore[operator]
         L, ab = unit(self.project_L(h_L)), unit(self.project_ab(h_ab))  # B×C each
         others = self.bank_L.others(index, self.comm, self.generator)  # B×m
         loss = self.bank_ab.loss(L, index, others, self.comm) + self.bank_L.loss(ab, index, others, self.comm)

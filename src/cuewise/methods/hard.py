@@ -1,4 +1,4 @@
-"""The --hard dial: ways to make negatives harder, for methods that tell a query from many negatives."""
+"""The --hard dial: ways to make negatives harder, for methods that contrast a query with many negatives."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from cuewise.objectives.nce import extended_nce
 
 @dataclass(frozen=True)
 class Contrast:
-    """Queries and what they are told from: all that a loss of this kind needs."""
+    """Queries and what they are contrasted with: all that a loss of this kind needs."""
 
     q: Tensor  # A×C unit-norm queries
     bank: Tensor  # K×C, where negatives come from

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
+from cuewise.data import Batch
 from cuewise.encoders.heads import mlp, unit
 from cuewise.methods import moco
 from cuewise.methods.hard import everyones_rows
-from cuewise.methods.method import Shown, Step
+from cuewise.methods.method import Setup, Step, ViewSpec, at_least
 from cuewise.objectives.nce import extended_nce
 
 GRID = 3  # tiles a side
@@ -43,20 +43,25 @@ class InfoMin(moco.MoCo):
         self.project_jigsaw = nn.Linear(GRID**2 * dim, dim)
 
     @classmethod
-    def shown(cls, leave_out: Sequence[str] = ()) -> tuple[Shown, ...]:
-        strong = ("rand-augment",)
+    def check(cls, setup: Setup) -> None:
+        super().check(setup)
+        at_least("infomin.beta", setup.settings.beta, 0, 1)
+
+    @classmethod
+    def shown(cls, setup: Setup) -> tuple[ViewSpec, ...]:
+        strong = ("rand-augment" if setup.color_jitter else "rand-augment-geometry",)
         return (
-            Shown("query", "infomin", adds=strong),
-            Shown("key", "infomin", adds=strong),
-            Shown("jigsaw", "jigsaw"),
+            ViewSpec("query", "infomin", adds=strong),
+            ViewSpec("key", "infomin", adds=strong),
+            ViewSpec("jigsaw", "jigsaw"),
         )
 
-    def forward(self, views: dict[str, Tensor], labels: Tensor) -> Step:
-        step, k = super().forward(views, labels), self.pending
+    def forward(self, batch: Batch) -> Step:
+        step, k = super().forward(batch), self.queue.held
         assert k is not None
-        j = self.embed_jigsaw(views["jigsaw"])  # B×C
+        j = self.embed_jigsaw(batch.views["jigsaw"])  # B×C
         with torch.autocast(j.device.type, enabled=False):
-            jigsaw = extended_nce((j * k).sum(1), j @ self.queue.T, tau=self.settings.temperature)
+            jigsaw = extended_nce((j * k).sum(1), j @ self.queue.keys.T, tau=self.settings.temperature)
         beta = self.settings.beta
         extra = {"loss_moco": step.loss.detach(), "loss_jigsaw": jigsaw.detach()}
         return replace(step, loss=(1 - beta) * step.loss + beta * jigsaw, extra=extra)

@@ -1,4 +1,4 @@
-"""InsDis, instance discrimination: every image is a class of its own, told from others by a memory bank."""
+"""InsDis, instance discrimination: every image is a class of its own, held in a memory bank."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ from typing import Any
 
 from torch import Tensor, nn
 
+from cuewise.data import Batch
 from cuewise.encoders.heads import unit
-from cuewise.methods.bank import Bank, BankSettings
-from cuewise.methods.method import Method, Step
+from cuewise.methods.bank import Bank, BankSettings, check_bank
+from cuewise.methods.method import Method, Setup, Step
 
 
 class InsDis(Method):
-    """An embedding f is told to be its image's entry v_i in the bank, and not one of m others."""
+    """An embedding f is classified as its own bank entry v_i against m noise entries."""
 
     name = "insdis"
     summary = "each image its own class, against a memory bank (instance discrimination)"
@@ -28,25 +29,27 @@ class InsDis(Method):
         "milestones": [0.6, 0.8],
     }
     Settings = BankSettings
-    needs_index = True
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.settings: BankSettings = self.settings.fitted(1 << 12, 1)
         self.projector = nn.Linear(self.encoder.dim, self.settings.dim)
         self.bank = Bank(self.settings, self.generator)
         self.pending: tuple[Tensor, Tensor] | None = None
+
+    @classmethod
+    def check(cls, setup: Setup) -> None:
+        check_bank(cls.name, setup)
 
     @property
     def chance_loss(self) -> float | None:
         return math.log((self.settings.noise or 0) + 1) if self.settings.loss == "softmax" else None
 
-    def forward(self, views: dict[str, Tensor], labels: Tensor) -> Step:
-        index = views["index"].long()  # B
-        f = unit(self.projector(self.encoder(views["query"])))  # B×C
+    def forward(self, batch: Batch) -> Step:
+        index = batch.index  # B
+        f = unit(self.projector(self.encoder(batch.views["query"])))  # B×C
         own = self.bank.memory[index]
         loss = self.bank.loss(f, index, self.bank.others(index, self.comm, self.generator), self.comm)
-        self.pending = f.detach(), index  # the bank still holds what the loss was told from
+        self.pending = f.detach(), index  # the backward pass still needs the bank as it is
         return Step(loss, f.detach(), unit(own))
 
     def after_backward(self) -> None:

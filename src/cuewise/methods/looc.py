@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
+from cuewise.data import Batch
 from cuewise.encoders.heads import unit
-from cuewise.encoders.momentum import follow, follow_statistics, forward_in_groups, momentum_copy
 from cuewise.encoders.spaces import Heads, check_split
 from cuewise.errors import UserError
 from cuewise.methods import moco
-from cuewise.methods.method import Method, Shown, Step, centred, check_share, check_statistics, negative_role
+from cuewise.methods.method import Method, Setup, Step, ViewSpec, by_query, centred
+from cuewise.methods.queue import Queue
 from cuewise.objectives.looc import space_losses
 
 
@@ -30,7 +29,7 @@ class Settings(moco.Settings):
 
 
 class LooC(Method):
-    """Space 0 is MoCo; in space i the key that shares augmentation i with the query is told from the image's other keys."""
+    """Space 0 is MoCo; in space i the key that shares augmentation i with the query is contrasted with the image's other keys."""
 
     name = "looc"
     summary = (
@@ -43,39 +42,40 @@ class LooC(Method):
     leaves_out = True
     optim = {"name": "sgd", "lr": 0.03, "reference_batch": 256, "weight_decay": 1e-4}
     Settings = Settings
-    queue: Tensor
-    position: Tensor
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        s: Settings = self.settings.fitted(1 << 19, 1 << 20)
-        self.settings = s
-        check_statistics(self.name, s.statistics, "separate", "shared", "ema")
-        check_share(self.name, s.center)
-        if s.negatives_gradient:
-            raise UserError(
-                f"{self.name}.negatives_gradient is for moco, infomin: the negatives of looc take none"
-            )
+        s: Settings = self.settings
         if s.plus_plus:
             check_split(self.encoder)
-        assert s.queue is not None
         names = self.space_names()
         self.heads = Heads(self.encoder, names, s.hidden or self.encoder.dim, s.dim, s.plus_plus)
-        self.key_network = momentum_copy(nn.Sequential(self.encoder, self.heads))
-        start = torch.randn(len(names), s.queue, s.dim, generator=self.generator)
-        self.register_buffer("queue", F.normalize(start, dim=2))  # (n+1)×K×C: space i holds z_i of k_i only
-        self.register_buffer("position", torch.zeros((), dtype=torch.long))
-        self.pending: Tensor | None = None
+        self.key_network = moco.key_network(s, self.generator, self.encoder, self.heads)
+        self.queue = Queue(s.queue or 0, s.dim, self.generator, len(names))  # space i holds z_i of k_i only
 
     @classmethod
-    def shown(cls, leave_out: Sequence[str] = ()) -> tuple[Shown, ...]:
+    def check(cls, setup: Setup) -> None:
+        moco.check_momentum(cls.name, setup)
+        s: Settings = setup.settings
+        if s.negatives_gradient:
+            raise UserError(
+                f"{cls.name}.negatives_gradient is for moco and infomin: the negatives of {cls.name} take none"
+            )
+        if s.mask_equal and not setup.leave_out:
+            raise UserError(f"{cls.name}.mask_equal has no meaning without --leave-out")
+        if "color" in setup.leave_out and not setup.color_jitter:
+            raise UserError("--leave-out color needs colours that change: take --no-color-jitter away")
+
+    @classmethod
+    def shown(cls, setup: Setup) -> tuple[ViewSpec, ...]:
         """Query and k₀ are independent; k_i shares augmentation i with the query and nothing else."""
-        pair = (
-            Shown("query", "moco-v2", adds=tuple(leave_out)),
-            Shown("key", "moco-v2", adds=tuple(leave_out)),
-        )
-        own = (Shown(f"key:{a}", "moco-v2", adds=tuple(leave_out), shares=(a,)) for a in leave_out)
-        return (*pair, *own)
+        every = setup.leave_out
+        pair = (ViewSpec("query", "moco-v2", adds=every), ViewSpec("key", "moco-v2", adds=every))
+        return (*pair, *(ViewSpec(f"key:{a}", "moco-v2", adds=every, shares=(a,)) for a in every))
+
+    @classmethod
+    def compared(cls, setup: Setup) -> tuple[str, ...]:
+        return setup.leave_out if setup.settings.mask_equal else ()
 
     def space_names(self) -> tuple[str, ...]:
         return ("z0", *self.leave_out)
@@ -101,96 +101,69 @@ class LooC(Method):
         choices = [self.settings.queue + len(self.key_columns(i)) for i in range(len(self.heads.names))]
         return sum(math.log(c) for c in choices) / len(choices)
 
-    def train(self, mode: bool = True) -> Self:
-        super().train(mode)
-        if self.settings.statistics == "ema":
-            self.key_network.eval()
-        return self
-
     def begin_step(self, progress: float) -> None:
-        m, query = self.settings.momentum, nn.Sequential(self.encoder, self.heads)
-        follow(self.key_network, query, m)
-        if self.settings.statistics == "ema":
-            follow_statistics(self.key_network, query, m)
+        self.key_network.follow(self.encoder, self.heads)
 
-    def forward(self, views: dict[str, Tensor], labels: Tensor) -> Step:
-        keys, ns = self.embed_keys(views)  # n+1 times B×J×C, B×M×C; first, as in MoCo
-        q = self.heads(self.encoder, self.heads.trunk(self.encoder)(views["query"]))  # n+1 times B×C
+    def forward(self, batch: Batch) -> Step:
+        keys, ns = self.embed_keys(batch)  # n+1 times B×J×C, B×M×C; first, as in MoCo
+        q = self.heads(self.encoder, self.heads.trunk(self.encoder)(batch.views["query"]))  # n+1 times B×C
         with torch.autocast(q[0].device.type, enabled=False):
             losses = space_losses(
                 q,
                 keys,
-                self.queue,
+                self.queue.keys,
                 tau=self.settings.temperature,
-                equal=self.equal_by_chance(views),
+                equal=self.equal_by_chance(batch),
                 ns=None if ns is None else centred(ns, self.settings.center, self.comm),
                 alpha=self.negatives.weights,
                 mode=self.negatives.mode,
             )
-        self.pending = torch.stack([k[:, 0] for k in keys], dim=1)  # B×(n+1)×C
+        self.queue.hold(torch.stack([k[:, 0] for k in keys], dim=1))  # B×(n+1)×C
         extra = dict(zip((f"loss_{name}" for name in self.heads.names), losses.detach()))
         return Step(losses.mean(), q[0].detach(), keys[0][:, 0], ns, extra if len(losses) > 1 else {})
 
-    def equal_by_chance(self, views: dict[str, Tensor]) -> list[Tensor | None] | None:
+    def equal_by_chance(self, batch: Batch) -> list[Tensor | None] | None:
         """With mask_equal, for each space B×(J−1): does that key share the query's parameter?"""
         if not self.settings.mask_equal:
             return None
-        out: list[Tensor | None] = [None]
-        for i, name in enumerate(self.leave_out, start=1):
-            out.append(views[f"equal:{name}"][:, self.key_columns(i)[1:]].bool())
-        return out
+        shared: Tensor = batch.facts["shared"]  # B×n×(n+1)
+        own = [shared[:, i, self.key_columns(i + 1)[1:]] for i in range(len(self.leave_out))]
+        return [None, *own]
 
     def key_roles(self) -> tuple[str, ...]:
         return ("key", *(f"key:{name}" for name in self.leave_out))
 
     @torch.no_grad()
-    def embed_keys(self, views: dict[str, Tensor]) -> tuple[list[Tensor], Tensor | None]:
+    def embed_keys(self, batch: Batch) -> tuple[list[Tensor], Tensor | None]:
         """Keys in the spaces that need them (n+1 times B×J×C), and negatives in space 0 (B×M×C), of the momentum network.
 
-        All keys pass at once in randomly composed groups, so none can be told by the statistics of its batch; negatives
-        pass by themselves unless shared, as in MoCo.
+        All keys pass at once in randomly composed groups, so none can be recognised by the statistics of its batch;
+        negatives pass by themselves unless shared, as in MoCo.
         """
-        images = [views[role] for role in self.key_roles()]
-        kinds = [negative_role(kind, "query") for kind in self.negatives.images]
-        extra = [views[role].flatten(0, 1) for role in kinds]  # B·M×3×H×W
-        b, groups = len(images[0]), self.groups(len(images[0]))
-        trunk = self.key_network[1].trunk(self.key_network[0])  # type: ignore[operator]
+        images = [batch.views[role] for role in self.key_roles()]
+        extra = self.made_of(batch, "query")  # B·m×3×H×W per kind
+        network, b = self.key_network, len(images[0])
+        groups = network.groups(b)
+        trunk = network[1].trunk(network[0])  # type: ignore[operator]
         if self.settings.statistics == "shared":
-            every = self.in_groups(trunk, torch.cat([*images, *extra]), groups * len(images))
+            every = network.in_groups(trunk, torch.cat([*images, *extra]), groups * len(images))
             v, *v_extra = every.split([b * len(images), *map(len, extra)])
         else:
-            v = self.in_groups(trunk, torch.cat(images), groups * len(images))
-            v_extra = [self.in_groups(trunk, x, groups) for x in extra]
+            v = network.in_groups(trunk, torch.cat(images), groups * len(images))
+            v_extra = [network.in_groups(trunk, x, groups) for x in extra]
         keys = []
         for i in range(len(self.heads.names)):
             columns = self.key_columns(i)
             z = self.embed_in(i, v if len(columns) > 1 else v[:b], groups * len(columns))  # J·B×C
             keys.append(z.unflatten(0, (-1, b))[columns].transpose(0, 1))
-        ns = [self.embed_in(0, x, groups).unflatten(0, (b, -1)) for x in v_extra]
-        return keys, torch.cat(ns, dim=1) if ns else None
+        return keys, by_query([self.embed_in(0, x, groups) for x in v_extra], b)
 
     def embed_in(self, i: int, v: Tensor, groups: int) -> Tensor:
         """z_i of the momentum network from what its trunk gave."""
         encoder, heads = self.key_network
         stage = heads.stage(encoder, i)  # type: ignore[operator]
-        features = v if stage is None else self.in_groups(stage, v, groups).mean(dim=(2, 3))
+        features = v if stage is None else self.key_network.in_groups(stage, v, groups).mean(dim=(2, 3))
         return unit(heads.mlps[i](features))  # type: ignore[index,operator]
 
-    def groups(self, batch: int) -> int:
-        return max(1, min(self.settings.groups, batch // 32)) if self.settings.statistics != "ema" else 1
-
-    def in_groups(self, network: nn.Module, x: Tensor, groups: int) -> Tensor:
-        alone = self.settings.statistics == "ema"  # running statistics: nothing to group
-        return forward_in_groups(network, x, 1 if alone else groups, self.generator)
-
-    @torch.no_grad()
     def after_backward(self) -> None:
-        """First in, first out, all queues in step."""
-        if self.pending is None:
-            return
-        K = self.queue.shape[1]
-        keys = self.comm.gather(self.pending)[-K:].transpose(0, 1)  # (n+1)×B×C
-        rows = (torch.arange(keys.shape[1], device=keys.device) + self.position) % K
-        self.queue.index_copy_(1, rows, keys.to(self.queue.dtype))
-        self.position.copy_((self.position + keys.shape[1]) % K)
-        self.pending = None
+        self.queue.push(self.comm)

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
 import torch
 from torch import Tensor, nn
 
+from cuewise.data import Batch
 from cuewise.encoders import Encoder
 from cuewise.errors import UserError
 from cuewise.objectives.nce import own_part
 from cuewise.registry import Registry, subclasses_of
+from cuewise.views import NEGATIVES, negative_role
 
 if TYPE_CHECKING:
     from cuewise.methods.hard import Hard
@@ -41,7 +44,7 @@ class Alone:
 
 @dataclass(frozen=True)
 class MethodSettings:
-    """Base of a method's own settings; None is "to be fitted to the run"."""
+    """Base of a method's own settings; None is "fitted to the run"."""
 
     def fitted(self, images: int, steps: int) -> Self:
         """These settings with every None replaced by what suits that many images and optimiser steps."""
@@ -50,27 +53,45 @@ class MethodSettings:
 
 @dataclass(frozen=True)
 class Negatives:
-    """The negatives dial: `kinds` with one weight each; count images of each kind for each query; α-mode."""
+    """The negatives dial: `kinds` with one weight each; count images per kind and query; α-mode."""
 
     kinds: tuple[str, ...] = ()
     alpha: tuple[float, ...] = ()
     count: int = 1
     mode: str = "in"
 
-    @property
+    @cached_property
     def active(self) -> tuple[tuple[str, float], ...]:
         """(kind, α) of those in force: α = 0 means that the negative does not exist."""
         return tuple((k, a) for k, a in zip(self.kinds, self.alpha) if a != 0)
 
-    @property
+    @cached_property
     def images(self) -> tuple[str, ...]:
-        """The kinds that are images made by the views ("regular" is another image of the batch)."""
-        return tuple(k for k, _ in self.active if k != "regular")
+        """The kinds that are images made by the views (others are taken from the batch)."""
+        return tuple(k for k, _ in self.active if NEGATIVES.get(k).is_image)
 
-    @property
+    @cached_property
     def weights(self) -> tuple[float, ...]:
-        """One α for each column of similarities, `count` columns a kind."""
-        return tuple(a for k, a in self.active for _ in range(1 if k == "regular" else self.count))
+        """One α for each column of similarities, `count` columns per kind of image."""
+        images = self.images
+        return tuple(a for k, a in self.active for _ in range(self.count if k in images else 1))
+
+    def roles(self, source: str) -> list[str]:
+        """The roles of the images made of the view `source`."""
+        return [negative_role(NEGATIVES.get(kind).name, source) for kind in self.images]
+
+
+@dataclass(frozen=True)
+class Setup:
+    """What a method is asked to do: its settings, the dials that bear on it, the run's size and number of classes."""
+
+    settings: Any
+    negatives: Negatives = Negatives()
+    leave_out: tuple[str, ...] = ()
+    hard: Hard | None = None
+    color_jitter: bool = True
+    size: int = 224
+    classes: int = 0
 
 
 @dataclass
@@ -80,23 +101,27 @@ class Step:
     loss: Tensor
     z: Tensor  # B×D, the embedding of the query view
     positive: Tensor | None = None  # B×D, of the other view
-    negatives: Tensor | None = None  # B×M×D, of the image negatives
+    negatives: Tensor | None = None  # B×M×D, of the image negatives of the query view
     extra: dict[str, Tensor] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
-class Shown:
-    """A positive view: its role and recipe, which augmentations it adds or drops, which it shares with the first view."""
+class ViewSpec:
+    """A positive view: its role and recipe, which augmentations it adds or drops, which it shares with the first view.
+
+    size  side in pixels; None: the run's
+    """
 
     role: str
     recipe: str
     adds: tuple[str, ...] = ()
     drops: tuple[str, ...] = ()
     shares: tuple[str, ...] = ()
+    size: int | None = None
 
 
 class Method(nn.Module, ABC):
-    """Base of all methods: one file each, found by being in this package.
+    """Base of all methods: one file each, found by being in this package (or your own, as package.module:Name).
 
     A subclass names its views (role → recipe), its settings (a dataclass), the optimiser it was published with, and
     the cue dials that have a meaning for it. `encoder` is what the run is for; the rest is scaffolding.
@@ -106,53 +131,61 @@ class Method(nn.Module, ABC):
     summary: ClassVar[str]
     citation: ClassVar[str]
     views: ClassVar[Mapping[str, str]]  # role → name of a recipe
-    negatives_from: ClassVar[tuple[str, ...]] = ()  # roles whose views negatives are cut from
+    needs: ClassVar[
+        tuple[str, ...]
+    ] = ()  # facts of an image that it cannot do without: "label", "boxes", "mask"
+    negatives_from: ClassVar[tuple[str, ...]] = ()  # roles whose views negatives are made of
     negative_kinds: ClassVar[tuple[str, ...]] = ()  # kinds of negatives that have a meaning
     alpha: ClassVar[float] = 2.0  # default weight of a negative
+    alpha_modes: ClassVar[tuple[str, ...]] = (
+        "in",
+        "out",
+    )  # of --alpha-mode, the default first; one: no choice
     takes_hard: ClassVar[bool] = False  # whether --hard has a meaning
+    leaves_out: ClassVar[bool] = False  # whether --leave-out has a meaning
     optim: ClassVar[Mapping[str, Any]]
     Settings: ClassVar[type[MethodSettings]]
-    needs_labels: ClassVar[bool] = False
-    needs_index: ClassVar[bool] = False  # whether views["index"] must tell which images they are of
-    leaves_out: ClassVar[bool] = False  # whether --leave-out has a meaning
 
-    def __init__(
-        self,
-        encoder: Encoder,
-        settings: Any,
-        negatives: Negatives | None = None,
-        *,
-        comm: Comm | None = None,
-        seed: int = 0,
-        classes: int = 0,
-        leave_out: tuple[str, ...] = (),
-        hard: Hard | None = None,
-    ) -> None:
+    def __init__(self, encoder: Encoder, setup: Setup, *, comm: Comm | None = None, seed: int = 0) -> None:
         super().__init__()
         self.encoder = encoder
-        self.leave_out = leave_out
-        self.settings = settings
-        self.negatives = negatives or Negatives()
+        self.setup = setup
+        self.settings = setup.settings
+        self.negatives = setup.negatives
+        self.leave_out = setup.leave_out
+        self.hard = setup.hard
         self.comm: Comm = comm or Alone()
-        self.classes = classes
-        self.hard = hard
         self.progress = 0.0  # of training, 0…1
         self.generator = torch.Generator().manual_seed(seed)
 
-    @abstractmethod
-    def forward(self, views: dict[str, Tensor], labels: Tensor) -> Step:
-        """One batch: views are normalised images by role, B×3×H×W (negatives B×M×3×H×W)."""
+    @classmethod
+    def shown(cls, setup: Setup) -> tuple[ViewSpec, ...]:
+        """The positive views, the first of them the one that others may share augmentations with."""
+        return tuple(ViewSpec(role, recipe) for role, recipe in cls.views.items())
 
     @classmethod
-    def shown(cls, leave_out: Sequence[str] = ()) -> tuple[Shown, ...]:
-        """The positive views, the first of them the one that others may share augmentations with."""
-        return tuple(Shown(role, recipe) for role, recipe in cls.views.items())
+    def compared(cls, setup: Setup) -> tuple[str, ...]:
+        """Augmentations for which the fact "shared" must say which views drew what the first one did."""
+        return ()
+
+    @classmethod
+    def check(cls, setup: Setup) -> None:
+        """Refuse settings and dials that have no meaning together, with what to do."""
+
+    @abstractmethod
+    def forward(self, batch: Batch) -> Step:
+        """One batch: views are normalised images by role, B×3×H×W (negatives B×M×3×H×W)."""
 
     def begin_step(self, progress: float) -> None:
         """Before the forwards of an optimiser step; progress runs from 0 to 1 over training."""
+        self.progress = progress
 
     def after_backward(self) -> None:
         """After each backward: state that the backward pass still needed may change now."""
+
+    def made_of(self, batch: Batch, source: str) -> list[Tensor]:
+        """The image negatives of the view `source`, one B·M×3×H×W per kind."""
+        return [batch.views[role].flatten(0, 1) for role in self.negatives.roles(source)]
 
     @property
     def chance_loss(self) -> float | None:
@@ -166,10 +199,25 @@ class Method(nn.Module, ABC):
         self.generator.set_state(state.cpu())
 
 
-def check_share(method: str, share: float) -> None:
-    """METHOD.center, the share of the mean negative that is taken off each."""
-    if not 0 <= share <= 1:
-        raise UserError(f"{method}.center {share}: a share from 0 to 1")
+METHODS = Registry[type[Method]]("method", "cuewise.methods", subclasses_of(Method))
+
+
+def methods() -> dict[str, type[Method]]:
+    """All methods by name."""
+    return METHODS.all()
+
+
+def method(name: str) -> type[Method]:
+    """The method of that name, or the one that package.module:Name imports."""
+    return METHODS.get(name)
+
+
+def at_least(where: str, value: float, least: float, most: float = float("inf")) -> None:
+    """A number of a method's settings that must lie within bounds."""
+    if not least <= value <= most:
+        raise UserError(
+            f"{where} {value}: must be {f'from {least} to {most}' if most < float('inf') else f'{least} or more'}"
+        )
 
 
 def check_statistics(method: str, value: str, *known: str) -> None:
@@ -185,24 +233,11 @@ def embed_batches(embed: Callable[[Tensor], Tensor], images: list[Tensor], share
     return [embed(x) for x in images]
 
 
+def by_query(ns: list[Tensor], batch: int) -> Tensor | None:
+    """Negatives B·m×C of each kind → B×M×C; None without."""
+    return torch.cat([n.unflatten(0, (batch, -1)) for n in ns], dim=1) if ns else None
+
+
 def centred(ns: Tensor, share: float, comm: Comm) -> Tensor:
     """Negatives B×M×C less `share` of the mean negative of the whole batch; as they are where that is 0."""
     return own_part(ns, comm.gather(ns), share) if share else ns
-
-
-def negative_role(kind: str, source: str) -> str:
-    """The role of the `kind` negatives that are made of the view `source`."""
-    return f"{kind}:{source}"
-
-
-METHODS = Registry[type[Method]]("method", "cuewise.methods", subclasses_of(Method))
-
-
-def methods() -> dict[str, type[Method]]:
-    """All methods by name."""
-    return METHODS.all()
-
-
-def method(name: str) -> type[Method]:
-    """The method of that name, or of `package.module:Name`."""
-    return METHODS.get(name)

@@ -4,25 +4,27 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any
 
 import torch
-import torch.nn.functional as F
-from torch import Tensor, nn
+from torch import Tensor
 
+from cuewise.data import Batch
 from cuewise.encoders.heads import mlp, unit
-from cuewise.encoders.momentum import follow, follow_statistics, forward_in_groups, momentum_copy
+from cuewise.encoders.momentum import KeyNetwork
 from cuewise.methods.hard import Contrast, everyones_rows
 from cuewise.methods.method import (
     Method,
     MethodSettings,
+    Setup,
     Step,
+    at_least,
+    by_query,
     centred,
-    check_share,
     check_statistics,
     embed_batches,
-    negative_role,
 )
+from cuewise.methods.queue import Queue
 from cuewise.objectives.nce import extended_nce
 
 
@@ -36,21 +38,23 @@ class Settings(MethodSettings):
     dim: int = 128
     groups: int = 8  # batch-norm groups of the key side; a group keeps at least 32 images
     # batch statistics of the key side: "separate" passes for keys and negatives, as published; "shared" passes; or
-    # "ema", running statistics that follow the query's, so that no batch can be told by its statistics
+    # "ema", running statistics that follow the query's, so that no batch can be recognised by its statistics
     statistics: str = "separate"
-    center: float = 0.0  # share of the mean negative that is taken off each negative, 0 (as published) to 1
+    center: float = 0.0  # share of the mean negative that is subtracted from each, 0 (as published) to 1
     negatives_gradient: bool = False  # negatives pass the query's encoder, and are themselves pushed away
 
     def fitted(self, images: int, steps: int) -> Settings:
         # the papers keep 16,384 keys for 125,000 images and 65,536 for 1.28 million
-        queue = 2 ** max(8, min(16, round(math.log2(max(images, 2) / 8))))
-        momentum = 0.999 if steps >= 20_000 else 0.99
-        return replace(self, queue=self.queue or queue, momentum=self.momentum or momentum)
+        queue = (
+            2 ** max(8, min(16, round(math.log2(max(images, 2) / 8)))) if self.queue is None else self.queue
+        )
+        momentum = (0.999 if steps >= 20_000 else 0.99) if self.momentum is None else self.momentum
+        return replace(self, queue=queue, momentum=momentum)
 
 
 class MoCo(Method):
-    """A query is told from K queued keys and from its own negatives; gradient flows through the query, and where
-    `negatives_gradient` says so through the negatives."""
+    """A query is distinguished from K queued keys and from its own negatives; gradient flows through the query, and with
+    `negatives_gradient` through the negatives."""
 
     name = "moco"
     summary = "momentum contrast with a queue (MoCo-v2), and non-semantic negatives"
@@ -61,54 +65,40 @@ class MoCo(Method):
     takes_hard = True
     optim = {"name": "sgd", "lr": 0.03, "reference_batch": 256, "weight_decay": 1e-4}
     Settings = Settings
-    queue: Tensor
-    position: Tensor
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        s: Settings = self.settings.fitted(1 << 19, 1 << 20)
-        self.settings = s
-        check_statistics(self.name, s.statistics, "separate", "shared", "ema")
-        check_share(self.name, s.center)
-        assert s.queue is not None
+        s: Settings = self.settings
         d = self.encoder.dim
         self.projector = mlp([d, d, s.dim])
-        self.key_network = momentum_copy(nn.Sequential(self.encoder, self.projector))
-        start = torch.randn(s.queue, s.dim, generator=self.generator)
-        self.register_buffer("queue", F.normalize(start, dim=1))  # K×C
-        self.register_buffer("position", torch.zeros((), dtype=torch.long))
-        self.pending: Tensor | None = None
+        self.key_network = key_network(s, self.generator, self.encoder, self.projector)
+        self.queue = Queue(s.queue or 0, s.dim, self.generator)
+
+    @classmethod
+    def check(cls, setup: Setup) -> None:
+        check_momentum(cls.name, setup)
 
     @property
     def chance_loss(self) -> float:
         return math.log(self.settings.queue + 1)
 
-    def train(self, mode: bool = True) -> Self:
-        super().train(mode)
-        if self.settings.statistics == "ema":
-            self.key_network.eval()
-        return self
-
     def begin_step(self, progress: float) -> None:
         self.progress = progress
-        m, query = self.settings.momentum, nn.Sequential(self.encoder, self.projector)
-        follow(self.key_network, query, m)
-        if self.settings.statistics == "ema":
-            follow_statistics(self.key_network, query, m)
+        self.key_network.follow(self.encoder, self.projector)
 
-    def forward(self, views: dict[str, Tensor], labels: Tensor) -> Step:
+    def forward(self, batch: Batch) -> Step:
         # keys first: once the query's activations are held for its gradient, each map of a key would be fresh memory
-        negatives = [views[negative_role(kind, "query")].flatten(0, 1) for kind in self.negatives.images]
-        learned, fixed = (negatives, []) if self.settings.negatives_gradient else ([], negatives)  # B·m×3×H×W
-        k, *ns_fixed = self.embed_keys([views["key"], *fixed])
-        q, *ns_learned = self.embed_queries([views["query"], *learned])  # B×C
+        negatives = self.made_of(batch, "query")  # B·m×3×H×W per kind
+        learned, fixed = (negatives, []) if self.settings.negatives_gradient else ([], negatives)
+        k, *ns_fixed = map(unit, self.key_network.embed([batch.views["key"], *fixed]))  # B×C
+        q, *ns_learned = self.embed_queries([batch.views["query"], *learned])  # B×C
         ns = by_query(ns_fixed + ns_learned, len(q))  # B×M×C
         with torch.autocast(q.device.type, enabled=False):
             s_p = (q * k).sum(1)  # B
-            s_n = q @ self.queue.T  # B×K
+            s_n = q @ self.queue.keys.T  # B×K
             s_ns = torch.einsum("bc,bmc->bm", q, self.own(ns)) if ns is not None else None  # B×M
             loss = self.contrast(q, s_p, s_n, s_ns)
-        self.pending = k  # the queue still holds only earlier keys: a query never meets its own key there
+        self.queue.hold(k)
         return Step(loss, q.detach(), k, None if ns is None else ns.detach())
 
     def contrast(self, q: Tensor, s_p: Tensor, s_n: Tensor, s_ns: Tensor | None) -> Tensor:
@@ -121,42 +111,35 @@ class MoCo(Method):
             return everyones_rows(self.comm, len(q), 1, q.device)
 
         return self.hard.loss(
-            Contrast(q, self.queue, s_p, s_n, s_ns, None, tau, dial, self.progress, rows, self.generator)
+            Contrast(q, self.queue.keys, s_p, s_n, s_ns, None, tau, dial, self.progress, rows, self.generator)
         )
-
-    @torch.no_grad()
-    def embed_keys(self, images: list[Tensor]) -> list[Tensor]:
-        """Keys and negatives through the momentum network; negatives in passes of their own unless shared."""
-        return embed_batches(lambda x: self.key_forward(x, len(images[0])), images, self.shares)
 
     def embed_queries(self, images: list[Tensor]) -> list[Tensor]:
         """Queries, and negatives that take gradient."""
-        return embed_batches(lambda x: unit(self.projector(self.encoder(x))), images, self.shares)
-
-    @property
-    def shares(self) -> bool:
-        return self.settings.statistics == "shared"
+        shared = self.settings.statistics == "shared"
+        return embed_batches(lambda x: unit(self.projector(self.encoder(x))), images, shared)
 
     def own(self, ns: Tensor) -> Tensor:
         return centred(ns, self.settings.center, self.comm)
 
-    def key_forward(self, images: Tensor, batch: int) -> Tensor:
-        groups = max(1, min(self.settings.groups, batch // 32)) if self.settings.statistics != "ema" else 1
-        return unit(forward_in_groups(self.key_network, images, groups, self.generator))
-
-    @torch.no_grad()
     def after_backward(self) -> None:
-        """First in, first out; the queue's length need not be a multiple of the batch."""
-        if self.pending is None:
-            return
-        keys = self.comm.gather(self.pending)[-len(self.queue) :]
-        K = len(self.queue)
-        rows = (torch.arange(len(keys), device=keys.device) + self.position) % K
-        self.queue.index_copy_(0, rows, keys.to(self.queue.dtype))
-        self.position.copy_((self.position + len(keys)) % K)
-        self.pending = None
+        self.queue.push(self.comm)
 
 
-def by_query(ns: list[Tensor], batch: int) -> Tensor | None:
-    """B·m×C of each kind → B×M×C."""
-    return torch.cat([n.unflatten(0, (batch, -1)) for n in ns], dim=1) if ns else None
+def key_network(s: Settings, generator: torch.Generator, *query: torch.nn.Module) -> KeyNetwork:
+    """The momentum copy of a query network as MoCo's settings say."""
+    return KeyNetwork(
+        *query, momentum=s.momentum or 0.0, statistics=s.statistics, groups=s.groups, generator=generator
+    )
+
+
+def check_momentum(name: str, setup: Setup) -> None:
+    """The settings that all methods with a queue and a momentum network share."""
+    s: Settings = setup.settings
+    check_statistics(name, s.statistics, "separate", "shared", "ema")
+    at_least(f"{name}.center", s.center, 0, 1)
+    at_least(f"{name}.groups", s.groups, 1)
+    if s.queue is not None:
+        at_least(f"{name}.queue", s.queue, 1)
+    if s.momentum is not None:
+        at_least(f"{name}.momentum", s.momentum, 0, 1)

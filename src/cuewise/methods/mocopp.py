@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
-from cuewise.errors import UserError
 from cuewise.methods import looc
-from cuewise.methods.method import Shown
+from cuewise.methods.method import Setup, ViewSpec, at_least
 
 
 @dataclass(frozen=True)
@@ -28,14 +26,15 @@ class MoCoPlusPlus(looc.LooC):
     Settings = Settings
 
     @classmethod
-    def shown(cls, leave_out: Sequence[str] = ()) -> tuple[Shown, ...]:
-        return tuple(Shown(role, recipe) for role, recipe in cls.views.items())
+    def check(cls, setup: Setup) -> None:
+        super().check(setup)
+        at_least("moco++.heads", setup.settings.heads, 1)
+
+    @classmethod
+    def shown(cls, setup: Setup) -> tuple[ViewSpec, ...]:
+        return tuple(ViewSpec(role, recipe) for role, recipe in cls.views.items())
 
     def space_names(self) -> tuple[str, ...]:
-        if self.settings.heads < 1 or self.settings.mask_equal:
-            raise UserError(
-                "moco++.heads must be 1 or more, and moco++.mask_equal has no meaning: every key is one"
-            )
         return tuple(f"z{i}" for i in range(self.settings.heads))
 
     def key_columns(self, i: int) -> list[int]:

@@ -8,17 +8,19 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from cuewise.data import Batch
 from cuewise.encoders.heads import mlp, unit
 from cuewise.methods.hard import Contrast, everyones_rows
 from cuewise.methods.method import (
     Method,
     MethodSettings,
+    Setup,
     Step,
+    at_least,
+    by_query,
     centred,
-    check_share,
     check_statistics,
     embed_batches,
-    negative_role,
 )
 from cuewise.objectives.nt_xent import in_batch, nt_xent
 
@@ -32,7 +34,7 @@ class Settings(MethodSettings):
     dim: int = 128
     negatives_stop_gradient: bool = False
     statistics: str = "separate"  # or "shared": a view and its negatives in one forward batch
-    center: float = 0.0  # share of the mean negative that is taken off each negative, 0 (as published) to 1
+    center: float = 0.0  # share of the mean negative that is subtracted from each, 0 (as published) to 1
 
 
 class SimCLR(Method):
@@ -51,19 +53,19 @@ class SimCLR(Method):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         s: Settings = self.settings
-        check_share(self.name, s.center)
-        check_statistics(self.name, s.statistics, "separate", "shared")
         self.projector = mlp([self.encoder.dim, s.hidden, s.dim], norm=True)
 
-    def begin_step(self, progress: float) -> None:
-        self.progress = progress
+    @classmethod
+    def check(cls, setup: Setup) -> None:
+        at_least("simclr.center", setup.settings.center, 0, 1)
+        check_statistics("simclr", setup.settings.statistics, "separate", "shared")
 
     def embed(self, images: Tensor) -> Tensor:
         return unit(self.projector(self.encoder(images)))
 
-    def forward(self, views: dict[str, Tensor], labels: Tensor) -> Step:
-        first, ns_first = self.embed_with_negatives(views, "first")  # B×C, B×M×C
-        second, ns_second = self.embed_with_negatives(views, "second")
+    def forward(self, batch: Batch) -> Step:
+        first, ns_first = self.embed_with_negatives(batch, "first")  # B×C, B×M×C
+        second, ns_second = self.embed_with_negatives(batch, "second")
         z = (first, second)
         ns = (ns_first, ns_second) if ns_first is not None and ns_second is not None else None
         everyone = (self.comm.gather(z[0]), self.comm.gather(z[1]))  # W·B×C each
@@ -93,14 +95,9 @@ class SimCLR(Method):
             Contrast(q, bank, s_p, s_n, s_ns, columns, tau, dial, self.progress, rows, self.generator)
         )
 
-    def embed_with_negatives(self, views: dict[str, Tensor], source: str) -> tuple[Tensor, Tensor | None]:
+    def embed_with_negatives(self, batch: Batch, source: str) -> tuple[Tensor, Tensor | None]:
         """A view B×C and the negatives made of it B×M×C; each batch of negatives passes by itself unless shared."""
-        images = [
-            views[source],
-            *(views[negative_role(k, source)].flatten(0, 1) for k in self.negatives.images),
-        ]
+        images = [batch.views[source], *self.made_of(batch, source)]
         z, *parts = embed_batches(self.embed, images, self.settings.statistics == "shared")
-        if not parts:
-            return z, None
-        ns = torch.cat([p.unflatten(0, (len(z), -1)) for p in parts], dim=1)
-        return z, ns.detach() if self.settings.negatives_stop_gradient else ns
+        ns = by_query(parts, len(z))
+        return z, ns.detach() if ns is not None and self.settings.negatives_stop_gradient else ns

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch.nn.functional as F
-from torch import Tensor, nn
+from torch import nn
 
+from cuewise.data import Batch
 from cuewise.encoders.heads import unit
-from cuewise.methods.method import Method, MethodSettings, Step
+from cuewise.methods.method import Method, MethodSettings, Setup, Step, at_least
 from cuewise.objectives.nce import at_least_single
 
 
@@ -30,19 +31,23 @@ class Supervised(Method):
     views = {"query": "supervised"}
     optim = {"name": "sgd", "lr": 0.1, "reference_batch": 256, "weight_decay": 1e-4}
     Settings = Settings
-    needs_labels = True
+    needs = ("label",)
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.classifier = nn.Linear(self.encoder.dim, self.classes)
+        self.classifier = nn.Linear(self.encoder.dim, self.setup.classes)
+
+    @classmethod
+    def check(cls, setup: Setup) -> None:
+        at_least("supervised.smoothing", setup.settings.smoothing, 0, 1)
 
     @property
     def chance_loss(self) -> float:
-        return math.log(self.classes)
+        return math.log(self.setup.classes)
 
-    def forward(self, views: dict[str, Tensor], labels: Tensor) -> Step:
-        h = self.encoder(views["query"])  # B×D
+    def forward(self, batch: Batch) -> Step:
+        h = self.encoder(batch.views["query"])  # B×D
         logits = self.classifier(h)  # B×classes
-        loss = F.cross_entropy(at_least_single(logits), labels, label_smoothing=self.settings.smoothing)
-        right = (logits.argmax(1) == labels).float().mean()
+        loss = F.cross_entropy(at_least_single(logits), batch.label, label_smoothing=self.settings.smoothing)
+        right = (logits.argmax(1) == batch.label).float().mean()
         return Step(loss, unit(h.detach()), extra={"accuracy": right})

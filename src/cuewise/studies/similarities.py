@@ -67,7 +67,7 @@ def pair_views(key: str) -> dict[str, NDArray[np.uint8]]:
 
     asked = json.loads(key)
     config = resolve({"size": asked["size"], "views": asked["views"], **asked["patch"]})
-    recipe, size = adapt(RECIPES["moco-v2"], config), config.size
+    recipe, size = adapt(RECIPES["moco-v2"], config, config.size), config.size
     patch = parse_range(config.patch_size) if config.patch_size else None
     data = opened(tuple(asked["data"]))
     made: dict[str, list[NDArray[np.uint8]]] = {

@@ -22,11 +22,10 @@ from cuewise.methods import Method, Step
 from cuewise.train.checkpoint import write_atomically
 from cuewise.train.dials import Dials
 from cuewise.train.optim import lr_factor, scaled_lr
-from cuewise.train.shown import to_device
 from cuewise.train.telemetry import Telemetry
 from cuewise.views import Views, contact_sheet
 
-FORMAT = 1  # of the checkpoint
+FORMAT = 2  # of the checkpoint
 
 
 @dataclass
@@ -98,16 +97,13 @@ def fit(run: Run) -> None:
 
 def optimise(run: Run, batch: Batch) -> Step:
     """One optimiser step on one global batch, in `accumulate` parts."""
-    parts = run.config.loop.accumulate
-    views, labels = to_device(batch, run.views, run.method.encoder, run.fabric.device)
-    if run.method.needs_index:
-        views["index"] = batch.index.to(run.fabric.device)
+    parts, encoder = run.config.loop.accumulate, run.method.encoder
+    batch = batch.to(run.fabric.device, encoder.normalise)
     run.method.begin_step(run.step / run.total)
     loss = torch.zeros((), device=run.fabric.device)
     for i in range(parts):
-        some = {role: x.chunk(parts)[i] for role, x in views.items()}
         with run.fabric.no_backward_sync(run.module, enabled=i < parts - 1):
-            step: Step = run.module(some, labels.chunk(parts)[i])
+            step: Step = run.module(batch.part(i, parts))
             run.fabric.backward(step.loss / parts)
         run.method.after_backward()
         loss += step.loss.detach() / parts
@@ -127,6 +123,7 @@ def save(run: Run) -> None:
             "format": FORMAT,
             "step": run.step,
             "total": run.total,
+            "classes": run.method.setup.classes,
             "config": run.config.to_yaml(),
             "method": run.method.state_dict(),
             "optimizer": run.optimizer.state_dict(),
@@ -161,7 +158,11 @@ def restore(run: Run, content: dict[str, Any]) -> None:
 
 def show_views(batch: Batch, run: Run) -> None:
     """RUN/views.png: the first images of the first batch as the encoder sees them."""
-    columns = {role: x[:8].numpy() for role, x in batch.views.items() if x.ndim == 4}
+    columns: dict[str, Any] = {}
+    for role, x in batch.views.items():
+        single = x.ndim == 4 or x.shape[1] == 1
+        stacks = [x.flatten(0, -4)] if single else list(x.unbind(1))  # negatives have one column each
+        columns |= {role if single else f"{role} {i + 1}": y[:8].numpy() for i, y in enumerate(stacks)}
     contact_sheet(columns).save(run.folder / "views.png")
 
 

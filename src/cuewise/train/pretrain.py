@@ -112,9 +112,7 @@ def train(run: Run, data: Dataset, resuming: bool, claim: Claim | None) -> None:
 
 def build(config: Config, out: Path, data: Dataset, fabric: Any) -> Run:
     """Encoder, method, optimiser and loader, seeded and on their device."""
-    kind = config.method_class
-    if kind.needs_labels and data.labels is None:
-        raise UserError(f"--method {kind.name} needs labels: put the images into one folder a class")
+    check_facts(config, data)
     if config.batch_size % (fabric.world_size * config.loop.accumulate):
         raise UserError(
             f"--batch-size {config.batch_size} must be a multiple of {fabric.world_size * config.loop.accumulate}"
@@ -126,17 +124,8 @@ def build(config: Config, out: Path, data: Dataset, fabric: Any) -> Run:
     views = build_views(config, data)
     encoder = load_encoder(config.model, size=config.size)
     encoder.card = type(encoder.card)(**{**encoder.card.as_dict(), **card_of(config)})
-    settings = kind.Settings(**config.settings)
-    method = kind(
-        encoder,
-        settings,
-        config.negatives_dial(),
-        comm=Everyone(),
-        seed=config.seed,
-        classes=len(data.classes),
-        hard=config.hard_dial(),
-        leave_out=config.left_out,
-    ).to(memory_format=torch.channels_last)
+    method = config.method_class(encoder, config.setup(len(data.classes)), comm=Everyone(), seed=config.seed)
+    method = method.to(memory_format=torch.channels_last)
     if config.loop.compile:
         encoder.backbone.compile()
     optimizer = build_optimizer(method, config.optim, config.batch_size)
@@ -149,11 +138,21 @@ def build(config: Config, out: Path, data: Dataset, fabric: Any) -> Run:
         workers=worker_count(config.workers, fabric.world_size),
         rank=fabric.global_rank,
         world=fabric.world_size,
+        pin=fabric.device.type == "cuda",
     )
     val = open_data(config.val) if config.val else None
     if val is not None and val.labels is None:
         raise UserError("--val has no labels: put the images into one folder a class")
     return Run(out, config, fabric, method, module, optimizer, loader, views, EpochEnd(val))
+
+
+def check_facts(config: Config, data: Dataset) -> None:
+    """What the method cannot do without must be known of the images."""
+    needs = config.method_class.needs
+    if "label" in needs and data.labels is None:
+        raise UserError(f"--method {config.method} needs labels: put the images into one folder per class")
+    if "boxes" in needs and not data.object_classes:
+        raise UserError(f"--method {config.method} needs boxes: give DATA with annotations (docs/data.md)")
 
 
 def worker_count(text: str, ranks: int = 1) -> int:

@@ -28,13 +28,10 @@ def load_method(folder: Path) -> Method:
     if not is_run(folder):
         raise UserError(f"{folder} is not a run with a checkpoint: give the --out of a `cuewise pretrain`")
     config = load_config(folder)
-    kind = config.method_class
-    state = read_checkpoint(folder / "checkpoints" / "last.ckpt")["method"]
-    classes = len(state["classifier.weight"]) if "classifier.weight" in state else 0
+    content = read_checkpoint(folder / "checkpoints" / "last.ckpt")
     encoder = load_encoder(config.model, size=config.size, typed=False)
-    settings = kind.Settings(**config.settings)
-    method = kind(encoder, settings, config.negatives_dial(), classes=classes, leave_out=config.left_out)
-    method.load_state_dict(state)
+    method = config.method_class(encoder, config.setup(content["classes"]))
+    method.load_state_dict(content["method"])
     return method.eval()
 
 

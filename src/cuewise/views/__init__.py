@@ -8,6 +8,7 @@ from cuewise.views.augmentations import (
     augmentations,
     register_augmentation,
 )
+from cuewise.views.negatives import NEGATIVES, Negative, PatchNegative, TextureNegative, negative_role
 from cuewise.views.operations import apply, center
 from cuewise.views.params import Crop, Jitter, Suppress, ViewParams
 from cuewise.views.partners import made_textures
@@ -15,16 +16,18 @@ from cuewise.views.preview import contact_sheet
 from cuewise.views.rand_augment import RAND_AUGMENT
 from cuewise.views.recipes import RECIPES, Recipe
 from cuewise.views.styles import Styles
-from cuewise.views.textures import MadeTextures, SynthesisedTextures, TextureNegative, Textures
-from cuewise.views.transform import PatchNegative, View, Views, ViewsParams
+from cuewise.views.textures import MadeTextures, SynthesisedTextures, Textures
+from cuewise.views.transform import View, Views, ViewsParams
 
 __all__ = [
+    "NEGATIVES",
     "RAND_AUGMENT",
     "RECIPES",
     "Augmentation",
     "Crop",
     "Jitter",
     "MadeTextures",
+    "Negative",
     "PatchNegative",
     "Recipe",
     "Styles",
@@ -42,5 +45,6 @@ __all__ = [
     "center",
     "contact_sheet",
     "made_textures",
+    "negative_role",
     "register_augmentation",
 ]

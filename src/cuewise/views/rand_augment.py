@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,15 +39,17 @@ OPERATIONS: dict[str, Callable[[Picture, float], Picture]] = {
     "translate-x": lambda p, v: _affine(p, (1, 0, 0.45 * v * p.width, 0, 1, 0)),
     "translate-y": lambda p, v: _affine(p, (1, 0, 0, 0, 1, 0.45 * v * p.height)),
 }
-_NAMES = tuple(OPERATIONS)
+GEOMETRY = ("rotate", "shear-x", "shear-y", "translate-x", "translate-y")  # those that leave colours alone
 
 
-def draw(rng: np.random.Generator) -> tuple[tuple[str, float], ...] | None:
+def draw(
+    rng: np.random.Generator, names: Sequence[str] = tuple(OPERATIONS)
+) -> tuple[tuple[str, float], ...] | None:
     """(operation, signed strength) of those that happen, first to last; None where none does."""
     u = rng.random((OPERATIONS_A_VIEW, 4)).tolist()
     level = [min(1.0, max(0.0, STRENGTH - 0.1 * abs(v))) for *_, v in u]  # a little below, as published
     chosen = [
-        (_NAMES[int(which * len(_NAMES))], m if side < 0.5 else -m)
+        (names[int(which * len(names))], m if side < 0.5 else -m)
         for (happens, which, side, _), m in zip(u, level)
         if happens < CHANCE
     ]
@@ -66,4 +69,10 @@ def apply(view: Pixels, drawn: tuple[tuple[str, float], ...]) -> Pixels:
 
 RAND_AUGMENT = register_augmentation(
     "rand-augment", "two random operations on colours or geometry", draw=draw, apply=apply
+)
+RAND_AUGMENT_GEOMETRY = register_augmentation(
+    "rand-augment-geometry",
+    "two random operations on geometry alone",
+    draw=partial(draw, names=GEOMETRY),
+    apply=apply,
 )

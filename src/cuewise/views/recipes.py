@@ -72,11 +72,9 @@ class Recipe:
                 f"recipe jitter={self.jitter}: strengths are not negative, the hue is at most 0.5"
             )
 
-    def with_color_jitter(self, on: bool, *, strict: bool = False) -> Recipe:
-        """This recipe, or with on=False the same without colour jitter; `strict` drops the greyscale too."""
-        if on:
-            return self
-        return replace(self, jitter_p=0.0, gray_p=0.0 if strict else self.gray_p)
+    def with_color_jitter(self, on: bool) -> Recipe:
+        """This recipe, or with on=False the same without colour jitter (greyscale stays)."""
+        return self if on else replace(self, jitter_p=0.0)
 
     def scaled_blur(self, published_size: int = 224) -> Recipe:
         """The same recipe with the blur scaled to its size: as strong as published relative to the image."""

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -20,14 +19,13 @@ AT_HAND = 64  # styles a worker keeps ready; with more, most views would wait fo
 class Styles:
     """Where styles come from: a folder of style images, copies made beforehand, or drawn styles where both are None.
 
-    copies  a folder made by `cuewise make stylized`, found by each image's name: `names(index)`
+    copies  a folder made by `cuewise make stylized`, found by each image's name
     count   how many styles a view chooses from; None: all copies, or AT_HAND where styles are applied on the fly
     """
 
     styles: str | None = None
     copies: str | None = None
     count: int | None = None
-    names: Callable[[int], str] | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         if self.styles and self.copies:
@@ -43,11 +41,11 @@ class Styles:
         """How many styles a draw chooses from."""
         return self.count or (len(self.stylizer) if self.copies else min(AT_HAND, len(self.stylizer)))
 
-    def before_the_crop(self, image: Pixels, draw: StyleDraw | None, index: int) -> Pixels:
+    def before_the_crop(self, image: Pixels, draw: StyleDraw | None, name: str) -> Pixels:
         """The copy of the whole image, where copies were made; otherwise the image."""
         if draw is None or self.copies is None:
             return image
-        return self.stylizer.apply(image, draw, self.names(index) if self.names else None)
+        return self.stylizer.apply(image, draw, name)
 
     def after_the_crop(self, view: Pixels, draw: StyleDraw | None) -> Pixels:
         """The view in the drawn style, where styles are applied on the fly: a crop costs less than the whole image."""

@@ -1,10 +1,10 @@
-"""Texture negatives: a texture of the image, shown with the very parameters of the view it is a negative of."""
+"""Textures of training images: made beforehand, or synthesised when first needed and kept on disk."""
 
 from __future__ import annotations
 
 import hashlib
 import sys
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
@@ -18,8 +18,6 @@ from cuewise.cues.texture_patches import extract_patches
 from cuewise.data import BrokenImage, Dataset, decode
 from cuewise.errors import UserError
 from cuewise.files import write_bytes
-from cuewise.views.negative import Negative
-from cuewise.views.params import Crop, ViewParams
 
 Pixels = NDArray[np.uint8]
 LARGEST = 224  # side of a synthesised texture, unless the image is smaller
@@ -36,27 +34,6 @@ class Textures(Protocol):
     def warm_up(self) -> None:
         """Compile what is needed, on noise."""
         ...
-
-
-@dataclass(frozen=True)
-class TextureNegative(Negative):
-    """A texture of the image as a negative of the view `source`: nothing is drawn for it, its parameters are copied."""
-
-    textures: Textures
-    role: str = "negative"
-    source: str = "query"
-    count: int = 1  # each with a texture of its own
-
-
-def moved(params: ViewParams, old: tuple[int, ...], new: tuple[int, ...]) -> ViewParams:
-    """The same view of an image of another size: all as it was, the crop at the same place in proportion."""
-    if old[:2] == new[:2]:
-        return params
-    crop, (y, x) = params.crop, (new[0] / old[0], new[1] / old[1])
-    height = max(1, min(new[0], round(crop.height * y)))
-    width = max(1, min(new[1], round(crop.width * x)))
-    top, left = min(round(crop.top * y), new[0] - height), min(round(crop.left * x), new[1] - width)
-    return replace(params, crop=Crop(top, left, height, width))
 
 
 @dataclass(frozen=True)

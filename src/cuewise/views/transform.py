@@ -1,25 +1,25 @@
-"""All views of one image by role: positives from recipes, negatives cut from one of them."""
+"""All views of one sample by role: positives from recipes, negatives made of them, and the facts that follow them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cuewise.cues import patches
+from cuewise.data import Sample, Shown
 from cuewise.errors import UserError
 from cuewise.views.augmentations import augmentation, augmentations
-from cuewise.views.negative import Negative
+from cuewise.views.facts import facts_in_view
+from cuewise.views.negatives import Negative, Origin
 from cuewise.views.operations import apply
 from cuewise.views.params import ViewParams
 from cuewise.views.recipes import Recipe
 from cuewise.views.styles import DRAWN, Styles
-from cuewise.views.textures import TextureNegative, moved
 
 Pixels = NDArray[np.uint8]
-RAW = "raw"  # as a source of negatives: the image itself, before any view
 
 
 @dataclass(frozen=True)
@@ -30,18 +30,6 @@ class View:
     recipe: Recipe
     copy: tuple[str, ...] = ()  # augmentations, or single fields of ViewParams, e.g. ("color",)
     copy_from: str = "query"
-
-
-@dataclass(frozen=True)
-class PatchNegative(Negative):
-    """A negative of shuffled patches, cut from the view of `source` (or from the raw image)."""
-
-    role: str = "negative"
-    source: str = "query"
-    patch_size: tuple[int, int] | None = None  # both ends inclusive; None: `patches.default_range`
-    overlap: patches.Overlap = "allow"
-    augment: tuple[patches.Augment, ...] = ()
-    count: int = 1
 
 
 FIELDS = {f.name for f in fields(ViewParams)}
@@ -60,26 +48,28 @@ def copied(params: ViewParams, source: ViewParams, names: Sequence[str]) -> View
 
 @dataclass(frozen=True)
 class ViewsParams:
-    """Everything drawn for one image, by role (for textures nothing is: they copy their source's parameters)."""
+    """Everything drawn for one sample: for each positive view its parameters, for each role of negatives one draw each."""
 
     positives: dict[str, ViewParams]
-    negatives: dict[str, patches.PatchParams]
+    negatives: dict[str, tuple[Any, ...]]
 
 
 @dataclass(frozen=True)
 class Views:
-    """Picklable `(image, rng, index) -> {role: uint8 size×size×3}`.
+    """Picklable transform `(sample, rng) -> Shown`: uint8 size×size×3 per positive role, M×size×size×3 per negative.
 
     Positives are drawn first, in order, and negatives last, from a generator that belongs to this image alone. So
     adding, changing or dropping negatives leaves every positive as it was, to the bit.
+
+    compared  augmentations: the fact "shared" says for each which later views drew what the first one did, A×(V−1)
+    follows   facts that follow each positive view ("boxes", "mask"), as "ROLE.boxes"
     """
 
     positives: Sequence[View]
-    negatives: Sequence[PatchNegative | TextureNegative] = field(default=())
+    negatives: Sequence[Negative] = field(default=())
     styles: Styles = DRAWN
-    equal: Sequence[
-        str
-    ] = ()  # augmentations: "equal:NAME" tells which later views drew what the first one did
+    compared: tuple[str, ...] = ()
+    follows: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         seen: list[str] = []
@@ -92,10 +82,9 @@ class Views:
                 )
             seen.append(view.role)
         for negative in self.negatives:
-            known_sources = (*seen, RAW) if isinstance(negative, PatchNegative) else seen
-            if negative.source not in known_sources:
+            if negative.source not in seen:
                 raise UserError(
-                    f"negative {negative.role!r} is cut from {negative.source!r}; there are: {seen}"
+                    f"negative {negative.role!r} is made of {negative.source!r}; there are: {', '.join(seen)}"
                 )
         if len(set(self.roles)) != len(self.roles):
             raise UserError(f"two views have the same role; give each its own name: {', '.join(self.roles)}")
@@ -103,7 +92,7 @@ class Views:
     @property
     def roles(self) -> tuple[str, ...]:
         """Names of all views, in the order of the result."""
-        return (*(v.role for v in self.positives), *(r for n in self.negatives for r in n.roles))
+        return (*(v.role for v in self.positives), *(n.role for n in self.negatives))
 
     def sample(self, rng: np.random.Generator, height: int, width: int) -> ViewsParams:
         """Draw the parameters of all views of a height×width image."""
@@ -113,73 +102,53 @@ class Views:
             if view.copy:
                 params = copied(params, drawn[view.copy_from], view.copy)
             drawn[view.role] = params
-        if not self.negatives:
-            return ViewsParams(drawn, {})
         sizes = {view.role: view.recipe.size for view in self.positives}
-        first = self.positives[0].recipe.size
-        cuts: dict[str, patches.PatchParams] = {}
-        for negative in self.negatives:
-            if not isinstance(negative, PatchNegative):
-                continue
-            size = sizes.get(negative.source, first)
-            h, w = (height, width) if negative.source == RAW else (size, size)
-            for role in negative.roles:
-                cuts[role] = patches.sample(
-                    rng, h, w, size, negative.patch_size, overlap=negative.overlap, augment=negative.augment
-                )
-        return ViewsParams(drawn, cuts)
+        return ViewsParams(drawn, {n.role: n.sample(rng, sizes[n.source]) for n in self.negatives})
 
-    def render(self, image: Pixels, params: ViewsParams, index: int = 0) -> dict[str, Pixels]:
-        """Apply drawn parameters: the same image and parameters give the same views.
-
-        index: the image's number in the training set, by which made textures are found.
-        """
+    def render(self, sample: Sample, params: ViewsParams) -> Shown:
+        """Apply drawn parameters: the same sample and parameters give the same views and facts."""
         views: dict[str, Pixels] = {}
-        negatives: dict[str, Pixels] = self._cuts(image, RAW, params)
+        negatives: dict[str, Pixels] = {}
+        facts: dict[str, Any] = {}
+        memo: dict[Any, Any] = {}
         for view in self.positives:
-            drawn = params.positives[view.role]
-            source = self.styles.before_the_crop(image, drawn.style, index)
-            views[view.role] = apply(source, drawn, view.recipe.size, self.styles)
-            # at once, while the view is still in the processor's cache
-            negatives |= self._cuts(views[view.role], view.role, params)
-        negatives |= self._textures(image, params, index)
-        shown = {role: views[role] if role in views else negatives[role] for role in self.roles}
-        return shown | {f"equal:{name}": self._equal(name, params) for name in self.equal}
+            drawn, size = params.positives[view.role], view.recipe.size
+            source = self.styles.before_the_crop(sample.image, drawn.style, sample.name)
+            views[view.role] = apply(source, drawn, size, self.styles)
+            origin = Origin(sample, views[view.role], drawn, memo)
+            for negative in self.negatives:  # at once, while the view is still in the processor's cache
+                if negative.source == view.role:
+                    negatives[negative.role] = _stacked(negative, origin, params.negatives[negative.role])
+            for name, value in facts_in_view(sample.facts, drawn, size, self.follows).items():
+                facts[f"{view.role}.{name}"] = value
+        if self.compared:
+            facts["shared"] = self._shared(params)
+        return Shown({**views, **{n.role: negatives[n.role] for n in self.negatives}}, facts)
 
-    def _equal(self, name: str, params: ViewsParams) -> Pixels:
-        """For each view but the first, 1 where it has the first one's augmentation `name`."""
-        first, *others = (augmentation(name).drawn(p) for p in params.positives.values())
-        return np.array([other == first for other in others], np.uint8)
+    def _shared(self, params: ViewsParams) -> NDArray[np.bool_]:
+        """A×(V−1): for each compared augmentation, which later views have the first one's."""
+        rows = []
+        for name in self.compared:
+            first, *others = (augmentation(name).drawn(p) for p in params.positives.values())
+            rows.append([other == first for other in others])
+        return np.array(rows, bool)
 
-    def _cuts(self, pixels: Pixels, source: str, params: ViewsParams) -> dict[str, Pixels]:
-        cut = [n for n in self.negatives if isinstance(n, PatchNegative) and n.source == source]
-        return {role: patches.apply(pixels, params.negatives[role]) for n in cut for role in n.roles}
-
-    def _textures(self, image: Pixels, params: ViewsParams, index: int) -> dict[str, Pixels]:
-        out: dict[str, Pixels] = {}
-        sizes = {view.role: view.recipe.size for view in self.positives}
-        loaded: dict[int, Pixels] = {}  # negatives of several views share the textures of the image
-        for negative in self.negatives:
-            if isinstance(negative, TextureNegative):
-                for number, role in enumerate(negative.roles):
-                    if number not in loaded:
-                        loaded[number] = negative.textures.texture(image, index, number)
-                    texture = loaded[number]
-                    view = moved(params.positives[negative.source], image.shape, texture.shape)
-                    out[role] = apply(texture, view, sizes[negative.source])
-        return out
-
-    def __call__(self, image: Pixels, rng: np.random.Generator, index: int) -> dict[str, Pixels]:
-        height, width = image.shape[:2]
-        return self.render(image, self.sample(rng, height, width), index)
+    def __call__(self, sample: Sample, rng: np.random.Generator) -> Shown:
+        height, width = sample.image.shape[:2]
+        return self.render(sample, self.sample(rng, height, width))
 
     def warm_up(self) -> None:
         """Run every operation once on an image of noise, so that its kernel is compiled."""
         rng = np.random.default_rng(0)
-        noise = rng.integers(0, 256, (96, 96, 3), dtype=np.uint8)
-        plain = replace(self, negatives=[n for n in self.negatives if isinstance(n, PatchNegative)])
+        noise = Sample(rng.integers(0, 256, (96, 96, 3), dtype=np.uint8))
+        plain = replace(self, negatives=())
         for _ in range(24):  # enough draws for every operation of a recipe to happen
-            plain(noise, rng, 0)
+            plain(noise, rng)
         for negative in self.negatives:
-            if isinstance(negative, TextureNegative):
-                negative.textures.warm_up()
+            negative.warm_up()
+
+
+def _stacked(negative: Negative, origin: Origin, draws: tuple[Any, ...]) -> Pixels:
+    """M×S×S×3; a single negative is not copied."""
+    made = [negative.render(origin, drawn, number) for number, drawn in enumerate(draws)]
+    return made[0][None] if len(made) == 1 else np.stack(made)

@@ -85,6 +85,11 @@ class ShapeSet:
         return self._law()[1].classes
 
     @property
+    def shapes(self) -> tuple[str, ...]:
+        """The names that the column "shape" indexes."""
+        return SHAPES[: self.options.classes]
+
+    @property
     def textures(self) -> tuple[str, ...]:
         """The names that the column "texture" indexes; class k's own texture is number k."""
         return TEXTURES[: self.options.classes]

@@ -1,0 +1,104 @@
+"""Which options of a run have a meaning together: every dial acts, or is refused with what to do."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from cuewise.errors import UserError
+from cuewise.methods import Method
+from cuewise.views import NEGATIVES, augmentation
+from cuewise.views.suppress import FILTERS
+
+if TYPE_CHECKING:
+    from cuewise.config import Config
+
+
+def check_dials(config: Config, kind: type[Method]) -> None:
+    _check_negatives(config, kind)
+    _check_augmentations(config, kind)
+    if config.suppress is not None and config.suppress not in FILTERS:
+        raise UserError(f"--suppress {config.suppress}: there are {', '.join(FILTERS)}")
+    if config.crops != "random":
+        raise UserError(f"--crops {config.crops}: only random is available in this version")
+    for name, least in (("size", 8), ("epochs", 1), ("batch_size", 2), ("num_nodes", 1)):
+        if getattr(config, name) < least:
+            raise UserError(f"--{name.replace('_', '-')} {getattr(config, name)}: must be {least} or more")
+    if config.batch_size % config.loop.accumulate:
+        raise UserError(
+            f"batch size {config.batch_size} is not a multiple of loop.accumulate {config.loop.accumulate}"
+        )
+    kind.check(config.setup())
+
+
+def _check_negatives(config: Config, kind: type[Method]) -> None:
+    """--negatives and the dials that act on them: each has a meaning here, or is refused."""
+    kinds = [NEGATIVES.get(name) for name in config.negatives]
+    for name, negative in zip(config.negatives, kinds):
+        own = negative.is_image and kind.negatives_from and negative.name not in NEGATIVES.summaries()
+        if negative.name not in kind.negative_kinds and not own:
+            known = ", ".join(kind.negative_kinds) or "none"
+            raise UserError(f"--negatives {name} has no meaning for {kind.name}: it takes {known}")
+    if len(set(config.negatives)) < len(config.negatives):
+        raise UserError("--negatives names a kind twice; use --num-negatives for several of a kind")
+    taken = {option for negative in kinds for option in negative.options}
+    for option, value in config.negative_options().items():
+        if value and option not in taken:
+            takers = [name for name, n in NEGATIVES.all().items() if option in n.options]
+            flag = "views.overlap" if option == "overlap" else f"--{option.replace('_', '-')}"
+            raise UserError(f"{flag} is for {' and '.join(takers)} negatives: add --negatives {takers[0]}")
+    for flag, given in (
+        ("alpha", config.alpha),
+        ("alpha-mode", config.alpha_mode),
+        ("num-negatives", config.num_negatives),
+    ):
+        if given and not kinds:
+            raise UserError(f"--{flag} is for negatives, and there are none: add --negatives patch")
+    if config.num_negatives is not None:
+        if config.num_negatives < 1:
+            raise UserError(f"--num-negatives {config.num_negatives}: must be 1 or more")
+        if config.num_negatives > 1 and not all(n.is_image for n in kinds):
+            raise UserError("--num-negatives: there is one regular negative per image; leave it at 1")
+    if config.alpha_mode is not None and config.alpha_mode not in kind.alpha_modes:
+        modes = kind.alpha_modes
+        why = (
+            " or ".join(modes)
+            if len(modes) > 1
+            else f"has no meaning for {kind.name}, whose weight is always {modes[0]}side"
+        )
+        raise UserError(f"--alpha-mode {config.alpha_mode}: {why}")
+    alpha = config.alpha or [kind.alpha]
+    if len(alpha) == 1:
+        alpha = alpha * len(config.negatives)
+    if len(alpha) != len(config.negatives):
+        raise UserError(
+            f"{len(alpha)} values of --alpha for {len(config.negatives)} kinds of negatives: give 1 or as many"
+        )
+    if not all(0 <= a < math.inf for a in alpha):
+        raise UserError(f"--alpha {alpha}: the weight of a negative is a number, 0 (off) or more")
+    config.alpha = alpha
+
+
+def _check_augmentations(config: Config, kind: type[Method]) -> None:
+    """--leave-out and views.same name augmentations that the views have."""
+    if config.leave_out and not kind.leaves_out:
+        raise UserError(f"--leave-out has no meaning for {kind.name}: use --method looc")
+    names, same = config.left_out, [augmentation(name).name for name in config.views.same]
+    if len(set(names)) < len(names):
+        raise UserError(f"--leave-out {','.join(names)} names an augmentation twice")
+    if both := [n for n in names if n in same]:
+        raise UserError(
+            f"--leave-out {both[0]} and views.same={both[0]} exclude each other: all keys would share it, and none is left"
+        )
+    for name in names:
+        values = [getattr(config.views, p, None) for p in augmentation(name).probabilities]
+        if values and all(v == 0 for v in values):
+            raise UserError(
+                f"--leave-out {name}: views.{next(iter(augmentation(name).probabilities))}=0 leaves no {name}"
+            )
+    v = config.views
+    styled = v.style_p or "texture" in (*names, *same)
+    if (v.styles or v.style_copies or v.style_count or v.style_strength) and not styled:
+        raise UserError(
+            "views.styles, style_copies, style_count and style_strength are for texture randomisation: set views.style_p"
+        )

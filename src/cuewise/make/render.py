@@ -1,0 +1,115 @@
+"""One item → the bytes and manifest rows of its files; the same on every engine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import cuewise
+from cuewise.data import BrokenImage, Image
+from cuewise.errors import UserError
+from cuewise.make.encode import Format
+from cuewise.make.makers import Maker, maker
+from cuewise.make.names import ending
+from cuewise.make.plan import Piece
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How items of a set are made; sent to every worker."""
+
+    kind: str
+    settings: dict[str, Any]
+    seed: int
+    format: Format
+    both: bool = False
+    version: str = cuewise.__version__
+
+
+@dataclass(frozen=True)
+class Made:
+    """One item: its files, in order, with a row of the manifest each; or one row that says what is broken."""
+
+    index: int
+    files: tuple[tuple[str, bytes], ...]
+    rows: tuple[Row, ...]
+
+    @property
+    def broken(self) -> str | None:
+        """Why there are no files."""
+        return None if self.files else str(self.rows[0]["broken"])
+
+
+class Kitchen:
+    """Makes items by a recipe; the maker is looked up once a process."""
+
+    def __init__(self, recipe: Recipe) -> None:
+        self.recipe = recipe
+        self.maker: Maker = maker(recipe.kind)
+
+    def make(self, piece: Piece) -> Made:
+        """The item, or the row that says why it cannot be made; memory and disk errors pass."""
+        try:
+            pairs = list(self._files(piece))
+        except BrokenImage as error:
+            return unreadable(self.recipe.kind, piece.index, piece.names, error)
+        except UserError as error:
+            return broken(self.recipe.kind, piece.index, piece.names, str(error))
+        except Exception as error:  # one odd image must not end a run of days; it is listed with its reason
+            why = f"{type(error).__name__}: {' '.join(str(error).split())}"
+            return broken(self.recipe.kind, piece.index, piece.names, why)
+        files = tuple((name, data) for name, data, _ in pairs)
+        return Made(piece.index, files, tuple(row for _, _, row in pairs))
+
+    def _files(self, piece: Piece) -> Iterator[tuple[str, bytes, Row]]:
+        recipe = self.recipe
+        made = piece.files
+        if recipe.both:
+            name, *made_files = piece.files
+            made = tuple(made_files)
+            yield self._original(piece, name)
+        pictures = self.maker.draw(piece, recipe.settings, recipe.seed)
+        for name, picture in zip(made, pictures, strict=True):
+            data = recipe.format.encode(picture.image)
+            parameters = {**recipe.settings, **picture.drawn}
+            yield name, data, row(piece, name, recipe.kind, picture.image, data, picture.seed, parameters)
+
+    def _original(self, piece: Piece, name: str) -> tuple[str, bytes, Row]:
+        image, data = piece.image(), piece.data[0]
+        # Bytes as they are stored keep their quality; they are decoded first all the same, to know them whole.
+        stored = data if isinstance(data, bytes) and name.endswith(ending(piece.names[0]) or "/") else None
+        written = stored or self.recipe.format.encode(image)
+        return name, written, row(piece, name, "original", image, written, None, {})
+
+
+def row(
+    piece: Piece, name: str, kind: str, image: Image, data: bytes, seed: int | None, parameters: Row
+) -> Row:
+    """A row of the manifest."""
+    height, width = image.shape[:2]
+    return {
+        "index": piece.index,
+        "name": name,
+        "source": piece.names[0],
+        **({"texture_source": piece.names[1]} if len(piece.names) > 1 else {}),
+        **piece.facts,
+        "kind": kind,
+        "seed": seed,
+        "width": width,
+        "height": height,
+        "bytes": len(data),
+        "parameters": parameters,
+    }
+
+
+def broken(kind: str, index: int, names: tuple[str, ...], why: str) -> Made:
+    """An item of which nothing can be made."""
+    return Made(index, (), ({"index": index, "name": None, "source": names[0], "kind": kind, "broken": why},))
+
+
+def unreadable(kind: str, index: int, names: tuple[str, ...], error: BrokenImage) -> Made:
+    """An item one of whose sources is broken; the row is about the first, so another one is named."""
+    return broken(kind, index, names, error.why if error.name == names[0] else str(error))

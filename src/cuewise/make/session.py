@@ -1,0 +1,196 @@
+"""One run into a folder: what is there already, the rest, and the end."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+
+from cuewise.data import BrokenImage
+from cuewise.errors import Interrupted, UserError
+from cuewise.files import write_error
+from cuewise.folders import claim_folder
+from cuewise.make import engine, ray_engine
+from cuewise.make.engine import Done, Job
+from cuewise.make.finish import finish, preview_path
+from cuewise.make.journal import Records
+from cuewise.make.makers import Maker
+from cuewise.make.manifest import MANIFESTS, to_journal
+from cuewise.make.plan import Piece
+from cuewise.make.render import Recipe
+from cuewise.make.shards import Packer
+from cuewise.make.state import read_state, refuse_change, remove_made, write_state
+from cuewise.make.store import AGAIN
+from cuewise.progress import Progress
+
+LISTED = 20  # broken images named on the terminal
+
+
+@dataclass
+class Tally:
+    """What a run has done so far."""
+
+    made: int = 0
+    size: int = 0
+    broken: dict[int, str] = field(default_factory=dict)
+
+    def add(self, one: Done) -> None:
+        """Count one more item."""
+        self.size += one.size
+        if one.broken is None:
+            self.made += 1
+        else:
+            self.broken[one.index] = one.broken
+
+
+class Session:
+    """Holds the folder for one run; entering refuses a folder that holds something else."""
+
+    def __init__(self, job: Job, chosen: Maker, state: dict[str, Any], overwrite: bool) -> None:
+        self.job, self.chosen, self.state, self.overwrite = job, chosen, state, overwrite
+        self.manifest = job.store.folder / MANIFESTS[state["manifest"]]
+        self.stack = ExitStack()
+
+    def __enter__(self) -> Session:
+        store = self.job.store
+        before = read_state(store.folder)
+        try:
+            self.stack.enter_context(claim_folder(store.folder, "set", resume=True))
+            if before is not None and not self.overwrite:
+                refuse_change(store.folder, before, self.state)
+                store.prepare()
+            else:
+                if before is not None:
+                    warm_up(self.chosen, self.job.recipe)  # bad settings end here, before anything is removed
+                remove_made(store.folder)
+                store.prepare()
+                write_state(store.folder, self.state)
+        except OSError as error:
+            self.stack.close()
+            raise write_error(error, store.folder, AGAIN) from error
+        except BaseException:
+            self.stack.close()
+            raise
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.stack.close()
+
+    def go(self, wanted: int, workers: int | Literal["ray"], address: str | None = None) -> dict[str, Any]:
+        """Make what is missing of the first `wanted` items and finish the set."""
+        try:
+            return self._go(wanted, workers, address)
+        except OSError as error:
+            raise write_error(error, self.job.store.folder, AGAIN) from error
+        except KeyboardInterrupt:
+            raise Interrupted(f"stopped; {AGAIN}") from None
+
+    def _go(self, wanted: int, workers: int | Literal["ray"], address: str | None) -> dict[str, Any]:
+        store, began = self.job.store, time.monotonic()
+        finished = self.manifest.exists()
+        if finished:
+            to_journal(self.manifest, store.journal(engine.new_name()))
+        records = store.records()
+        items = [i for i in range(wanted) if not store.done(i, records)]
+        packer = Packer(store, items, _broken(records) if store.plan.shard_size else set())
+        records.close()
+        if items:
+            warm_up(self.chosen, self.job.recipe)
+            with suppress(BrokenImage):  # said when its turn comes
+                self.job.plan.piece(items[0])  # generated sources have kernels, too
+        start = time.monotonic()
+        stream = (
+            ray_engine.run(self.job, items, address)
+            if workers == "ray"
+            else engine.run(self.job, items, workers)
+        )
+        tally = self._watch(stream, packer, wanted - len(items), wanted)
+        rate = tally.made / max(time.monotonic() - start, 1e-9)
+        if items or not finished:
+            records = store.records()
+            _check_any(records, wanted)
+            finish(self.job, records, self.state["manifest"], wanted)
+            records.close()
+        store.tidy()
+        return self._result(tally, wanted - len(items), time.monotonic() - began, rate)
+
+    def _watch(self, stream: Iterator[Done], packer: Packer, before: int, wanted: int) -> Tally:
+        tally = Tally()
+        label = f"making {self.job.recipe.kind}"
+        try:
+            with Progress(wanted, "images", label, start=before) as bar:
+                for one in stream:
+                    packer.done(one.index, one.broken is not None)
+                    tally.add(one)
+                    bar.add(1)
+                    if one.broken is not None:
+                        self._say(bar, one, len(tally.broken))
+        except KeyboardInterrupt:
+            raise Interrupted(f"stopped after {before + tally.made} of {wanted} images; {AGAIN}") from None
+        finally:
+            close = getattr(stream, "close", None)
+            if close is not None:
+                close()  # ends the workers now, not when the stream is collected
+        return tally
+
+    def _say(self, bar: Progress, one: Done, broken: int) -> None:
+        if broken <= LISTED:
+            bar.say(f"skipped {self.job.plan.names(one.index)[0]}: {one.broken}")
+        elif broken == LISTED + 1:
+            bar.say("skipped more; all are in the manifest")
+
+    def _result(self, tally: Tally, skipped: int, seconds: float, rate: float) -> dict[str, Any]:
+        job = self.job
+        broken = [{"path": job.plan.names(i)[0], "why": why} for i, why in sorted(tally.broken.items())]
+        return {
+            "folder": str(job.store.folder),
+            "kind": job.recipe.kind,
+            "images": tally.made + skipped,
+            "made": tally.made,
+            "skipped": skipped,
+            "broken": broken + job.plan.dataset.fingerprint()["skipped"],
+            "bytes": tally.size,
+            "seconds": round(seconds, 3),
+            "rate": round(rate, 3),
+            "manifest": str(self.manifest),
+            "preview": str(preview_path(job)),
+        }
+
+
+def _broken(records: Records) -> set[int]:
+    numbers = np.flatnonzero(records.file >= 0).tolist()
+    return {i for i in numbers if records.rows(i)[0]["name"] is None}
+
+
+def _check_any(records: Records, wanted: int) -> None:
+    """An error where not one image could be made."""
+    first = None
+    for i in range(wanted):
+        if i in records:
+            row = records.rows(i)[0]
+            if row["name"] is not None:
+                return
+            first = first or row
+    if first is not None:
+        raise UserError(
+            f"none of the {wanted} images could be made; the first is {first['source']}: {first['broken']}"
+        )
+
+
+def warm_up(chosen: Maker, recipe: Recipe) -> None:
+    """Make a small picture here: bad settings show before any work, and kernels are compiled once, for all workers."""
+    ramp = np.linspace(0, 255, 96, dtype=np.uint8)
+    planes = np.broadcast_arrays(ramp[None], ramp[:, None], ramp[::-1][None])
+    image = np.ascontiguousarray(np.stack(planes, -1))
+    piece = Piece(0, ("warm-up",) * chosen.inputs, (image,) * chosen.inputs, ())
+    try:
+        for _ in chosen.draw(piece, recipe.settings, recipe.seed):
+            pass
+    except UserError:
+        raise
+    except (TypeError, ValueError, KeyError) as error:
+        raise UserError(f"make {recipe.kind}: these settings make no sense to it ({error})") from error

@@ -1,0 +1,63 @@
+"""Tar shards: images wait beside each other until all of a shard are there, then it is packed and appears whole."""
+
+from __future__ import annotations
+
+import io
+import shutil
+import tarfile
+from collections import Counter
+from collections.abc import Iterable
+from typing import Any
+
+from cuewise.errors import UserError
+from cuewise.files import writing
+from cuewise.make.store import Store
+
+
+class Packer:
+    """Packs each shard as soon as its last item is done; the bytes of a tar depend on its images only."""
+
+    def __init__(self, store: Store, items: Iterable[int], broken: set[int]) -> None:
+        self.store, self.plan, self.broken = store, store.plan, broken
+        self.left = Counter(i // self.plan.shard_size for i in items) if self.plan.shard_size else Counter()
+        for shard in range(self.plan.shards):
+            if not self.left[shard] and not store.packed(shard):
+                self.pack(shard)
+
+    def done(self, i: int, broken: bool) -> None:
+        """One more item is there, or never will be."""
+        if not self.plan.shard_size:
+            return
+        if broken:
+            self.broken.add(i)
+        shard = i // self.plan.shard_size
+        self.left[shard] -= 1
+        if not self.left[shard]:
+            self.pack(shard)
+
+    def pack(self, shard: int) -> None:
+        """Write the tar, in the order of the plan."""
+        size = self.plan.shard_size
+        target = self.store.folder / self.plan.shard_name(shard)
+        with (
+            writing(target) as file,
+            tarfile.open(
+                fileobj=file, mode="w", format=tarfile.PAX_FORMAT, encoding="utf-8", errors="surrogateescape"
+            ) as tar,
+        ):
+            for i in range(shard * size, min((shard + 1) * size, len(self.plan))):
+                if i not in self.broken:
+                    self._add(tar, i)
+        shutil.rmtree(self.store.staged / str(shard), ignore_errors=True)
+
+    def _add(self, tar: Any, i: int) -> None:
+        for k, name in enumerate(self.plan.files(i)):
+            try:
+                data = self.store.path(i, k, name).read_bytes()
+            except FileNotFoundError:
+                raise UserError(
+                    f"{name} vanished while its shard was packed; run the same command again"
+                ) from None
+            member = tarfile.TarInfo(name)  # time 0, no owner: the same bytes in every run
+            member.size, member.mode = len(data), 0o644
+            tar.addfile(member, io.BytesIO(data))

@@ -1,0 +1,93 @@
+"""The Ray engine on a real local instance: the same bytes, also when a worker is killed in the middle."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+from make_files import tree
+
+from cuewise.errors import UserError
+from cuewise.make.ray_engine import connect
+from cuewise.make.run import make_set
+
+Photos = Callable[..., Path]
+
+
+def test_without_ray_the_extra_is_named(
+    photos: Photos, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(UserError, match=r"pip install 'cuewise\[ray\]'"):
+        make_set("gaussian", photos(1), tmp_path / "out", engine="ray")
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Any]:
+    ray = pytest.importorskip("ray")
+    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="error")
+    yield ray
+    ray.shutdown()
+
+
+def cooks(ray: Any) -> list[psutil.Process]:
+    """Worker processes of this instance that make images right now."""
+    mine = psutil.Process().children(recursive=True)
+    return [p for p in mine if p.is_running() and p.name().startswith("ray::cook")]
+
+
+@pytest.mark.cluster
+def test_a_worker_killed_in_the_middle_changes_nothing(cluster: Any, photos: Photos, tmp_path: Path) -> None:
+    source = photos(15, height=200, width=200)
+    slow = {"steps": 150}
+    (source / "cat" / "007.jpg").write_bytes((source / "cat" / "007.jpg").read_bytes()[:900])
+    killed: list[int] = []
+    over = threading.Event()
+
+    def kill() -> None:
+        out = tmp_path / "ray"
+        while not over.is_set() and not killed:  # a busy machine may take minutes to start the workers
+            if len(list(out.glob("*/*.png"))) >= 4:
+                for process in cooks(cluster)[:1]:
+                    os.kill(process.pid, signal.SIGKILL)
+                    killed.append(process.pid)
+            time.sleep(0.01)
+
+    thread = threading.Thread(target=kill)
+    thread.start()
+    try:
+        result = make_set("anisotropic", source, tmp_path / "ray", engine="ray", set=slow)
+    finally:
+        over.set()
+        thread.join()
+    assert killed
+    assert (result["made"], len(result["broken"])) == (29, 1)
+    make_set("anisotropic", source, tmp_path / "local", set=slow)
+    assert tree(tmp_path / "ray") == tree(tmp_path / "local")
+    assert cluster.is_initialized()  # not ours to end
+
+
+@pytest.mark.cluster
+def test_goes_on_where_the_local_engine_stopped(cluster: Any, photos: Photos, tmp_path: Path) -> None:
+    source = photos(5)
+    make_set("cue-conflict", source, tmp_path / "a", workers=0, set={"n": 12}, limit=4)
+    result = make_set("cue-conflict", source, tmp_path / "a", engine="ray", set={"n": 12})
+    assert (result["made"], result["skipped"]) == (8, 4)
+    make_set("cue-conflict", source, tmp_path / "b", workers=1, set={"n": 12})
+    assert tree(tmp_path / "a") == tree(tmp_path / "b")
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1:9", "ray://127.0.0.1:9", "nowhere.invalid:6379"])
+def test_an_address_where_nothing_listens(address: str) -> None:
+    """Ray itself would end the process without an exception."""
+    ray = pytest.importorskip("ray")
+    with pytest.raises(UserError, match=r"no Ray cluster at '.*'.*check --address"):
+        connect(ray, address)
