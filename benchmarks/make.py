@@ -21,7 +21,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 import cv2
 import numpy as np
 
-from cuewise.make.run import make_set
+from cuewise.makers.run import make_set
 from row import row
 
 CASES = {  # images and settings: a few seconds on one worker each

@@ -59,7 +59,9 @@ def augmentations() -> dict[str, str]:
 
 def makers() -> dict[str, str]:
     """Every cue operator makes a set, and some makers are more than that."""
-    return dict(sorted({**summaries("cues", "cuewise.cues"), **summaries("makers", "cuewise.make")}.items()))
+    return dict(
+        sorted({**summaries("cues", "cuewise.cues"), **summaries("makers", "cuewise.makers")}.items())
+    )
 
 
 def probes() -> dict[str, str]:

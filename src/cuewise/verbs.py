@@ -378,7 +378,7 @@ def make(
     cuewise make texture photos textures
     cuewise make anisotropic photos smooth --set steps=20 --format jpeg:90 --limit 100
     """
-    from cuewise.make.run import make_set
+    from cuewise.makers.run import make_set
 
     source, target = (None, src) if dst is None else (src, dst)
     return make_set(

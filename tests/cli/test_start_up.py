@@ -59,7 +59,7 @@ def test_models_are_those_of_the_libraries() -> None:
 def test_what_the_sources_declare_is_what_there_is(what: str) -> None:
     from cuewise.audits.audit import AUDITS
     from cuewise.cues.registry import CUES
-    from cuewise.make.makers import makers
+    from cuewise.makers.registry import makers
     from cuewise.methods import methods
     from cuewise.studies.study import studies
 

@@ -13,8 +13,9 @@ from PIL import Image as Pillow
 
 from cuewise.catalogue import catalogue
 from cuewise.data import open_data
-from cuewise.make.makers import makers
-from cuewise.make.run import make_set
+from cuewise.errors import UserError
+from cuewise.makers.registry import makers
+from cuewise.makers.run import make_set
 
 NAMED = {  # what the documentation promises
     *("texture", "patch", "anisotropic", "robust", "bilateral", "cartoon", "gaussian", "corrupted"),
@@ -60,7 +61,7 @@ def test_the_catalogue_lists_every_maker_with_a_summary() -> None:
 @pytest.mark.parametrize("kind", sorted(makers()))
 def test_contract(kind: str, source: Path, tmp_path: Path) -> None:
     options = {"set": QUICK.get(kind, {}), "seed": 3}
-    src = None if makers()[kind].default_source else source
+    src = None if makers()[kind].has_source else source
     first = make_set(kind, src, tmp_path / "a", workers=0, **options)
     assert first["made"] > 0
     assert first["broken"] == []
@@ -78,3 +79,52 @@ def test_contract(kind: str, source: Path, tmp_path: Path) -> None:
     assert files(tmp_path / "a") == files(tmp_path / "b")
     again = make_set(kind, src, tmp_path / "a", workers=0, **options)
     assert again["made"] == 0
+
+
+OUTSIDE = """
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Annotated
+
+import numpy as np
+
+from cuewise.cues.cue import Cue
+from cuewise.makers.maker import Maker, Picture
+
+
+@dataclass(frozen=True)
+class Mirrored(Maker):
+    name = "mirrored"
+    summary = "left and right exchanged"
+    vertical: Annotated[bool, "top and bottom instead"] = False
+
+    def draw(self, piece, seed):
+        yield Picture(np.ascontiguousarray(np.flip(piece.image(), 0 if self.vertical else 1)), seed)
+
+
+@dataclass(frozen=True)
+class Inverted(Cue):
+    name = "inverted"
+    summary = "a negative"
+
+    def render(self, image, drawn):
+        return 255 - image
+"""
+
+
+def test_a_maker_and_a_cue_from_outside(
+    source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "outside_makers.py").write_text(OUTSIDE)
+    monkeypatch.chdir(tmp_path)
+    first = open_data(str(source)).image(0)
+    for workers, options, axis in ((0, {}, 1), (2, {"vertical": True}, 0)):
+        out = tmp_path / f"mirrored-{axis}"
+        make_set("outside_makers:Mirrored", source, out, set=options, workers=workers)
+        assert np.array_equal(open_data(str(out)).image(0), np.flip(first, axis))
+    make_set("outside_makers:Inverted", source, tmp_path / "inverted", workers=0)
+    assert np.array_equal(open_data(str(tmp_path / "inverted")).image(0), 255 - first)
+    with pytest.raises(UserError, match="no setting 'speed'"):
+        make_set("outside_makers:Mirrored", source, tmp_path / "x", set={"speed": 1})
+    with pytest.raises(UserError, match=r"did you mean gaussian\?"):
+        make_set("gausian", source, tmp_path / "x")

@@ -14,17 +14,16 @@ from cuewise.data import BrokenImage
 from cuewise.errors import Interrupted, UserError
 from cuewise.files import write_error
 from cuewise.folders import claim_folder
-from cuewise.make import engine, ray_engine
-from cuewise.make.engine import Done, Job
-from cuewise.make.finish import finish, preview_path
-from cuewise.make.journal import Records
-from cuewise.make.makers import Maker
-from cuewise.make.manifest import MANIFESTS, to_journal
-from cuewise.make.plan import Piece
-from cuewise.make.render import Recipe
-from cuewise.make.shards import Packer
-from cuewise.make.state import read_state, refuse_change, remove_made, write_state
-from cuewise.make.store import AGAIN
+from cuewise.makers import engine, ray_engine
+from cuewise.makers.engine import Done, WorkOrder
+from cuewise.makers.finish import finish, preview_path
+from cuewise.makers.journal import Records
+from cuewise.makers.layout import Piece
+from cuewise.makers.maker import Maker
+from cuewise.makers.manifest import MANIFESTS, to_journal
+from cuewise.makers.shards import Packer
+from cuewise.makers.state import read_state, refuse_change, remove_made, write_state
+from cuewise.makers.store import AGAIN
 from cuewise.progress import Progress
 
 LISTED = 20  # broken images named on the terminal
@@ -50,13 +49,13 @@ class Tally:
 class Session:
     """Holds the folder for one run; entering refuses a folder that holds something else."""
 
-    def __init__(self, job: Job, chosen: Maker, state: dict[str, Any], overwrite: bool) -> None:
-        self.job, self.chosen, self.state, self.overwrite = job, chosen, state, overwrite
-        self.manifest = job.store.folder / MANIFESTS[state["manifest"]]
+    def __init__(self, order: WorkOrder, chosen: Maker, state: dict[str, Any], overwrite: bool) -> None:
+        self.order, self.chosen, self.state, self.overwrite = order, chosen, state, overwrite
+        self.manifest = order.store.folder / MANIFESTS[state["manifest"]]
         self.stack = ExitStack()
 
     def __enter__(self) -> Session:
-        store = self.job.store
+        store = self.order.store
         before = read_state(store.folder)
         try:
             self.stack.enter_context(claim_folder(store.folder, "set", resume=True))
@@ -65,7 +64,9 @@ class Session:
                 store.prepare()
             else:
                 if before is not None:
-                    warm_up(self.chosen, self.job.recipe)  # bad settings end here, before anything is removed
+                    warm_up(
+                        self.chosen, self.order.spec.seed
+                    )  # bad settings end here, before anything is removed
                 remove_made(store.folder)
                 store.prepare()
                 write_state(store.folder, self.state)
@@ -85,42 +86,42 @@ class Session:
         try:
             return self._go(wanted, workers, address)
         except OSError as error:
-            raise write_error(error, self.job.store.folder, AGAIN) from error
+            raise write_error(error, self.order.store.folder, AGAIN) from error
         except KeyboardInterrupt:
             raise Interrupted(f"stopped; {AGAIN}") from None
 
     def _go(self, wanted: int, workers: int | Literal["ray"], address: str | None) -> dict[str, Any]:
-        store, began = self.job.store, time.monotonic()
+        store, began = self.order.store, time.monotonic()
         finished = self.manifest.exists()
         if finished:
             to_journal(self.manifest, store.journal(engine.new_name()))
         records = store.records()
         items = [i for i in range(wanted) if not store.done(i, records)]
-        packer = Packer(store, items, _broken(records) if store.plan.shard_size else set())
+        packer = Packer(store, items, _broken(records) if store.layout.shard_size else set())
         records.close()
         if items:
-            warm_up(self.chosen, self.job.recipe)
+            warm_up(self.chosen, self.order.spec.seed)
             with suppress(BrokenImage):  # said when its turn comes
-                self.job.plan.piece(items[0])  # generated sources have kernels, too
+                self.order.layout.piece(items[0])  # generated sources have kernels, too
         start = time.monotonic()
         stream = (
-            ray_engine.run(self.job, items, address)
+            ray_engine.run(self.order, items, address)
             if workers == "ray"
-            else engine.run(self.job, items, workers)
+            else engine.run(self.order, items, workers)
         )
         tally = self._watch(stream, packer, wanted - len(items), wanted)
         rate = tally.made / max(time.monotonic() - start, 1e-9)
         if items or not finished:
             records = store.records()
             _check_any(records, wanted)
-            finish(self.job, records, self.state["manifest"], wanted)
+            finish(self.order, records, self.state["manifest"], wanted)
             records.close()
         store.tidy()
         return self._result(tally, wanted - len(items), time.monotonic() - began, rate)
 
     def _watch(self, stream: Iterator[Done], packer: Packer, before: int, wanted: int) -> Tally:
         tally = Tally()
-        label = f"making {self.job.recipe.kind}"
+        label = f"making {self.order.spec.kind}"
         try:
             with Progress(wanted, "images", label, start=before) as bar:
                 for one in stream:
@@ -139,25 +140,25 @@ class Session:
 
     def _say(self, bar: Progress, one: Done, broken: int) -> None:
         if broken <= LISTED:
-            bar.say(f"skipped {self.job.plan.names(one.index)[0]}: {one.broken}")
+            bar.say(f"skipped {self.order.layout.names(one.index)[0]}: {one.broken}")
         elif broken == LISTED + 1:
             bar.say("skipped more; all are in the manifest")
 
     def _result(self, tally: Tally, skipped: int, seconds: float, rate: float) -> dict[str, Any]:
-        job = self.job
-        broken = [{"path": job.plan.names(i)[0], "why": why} for i, why in sorted(tally.broken.items())]
+        order = self.order
+        broken = [{"path": order.layout.names(i)[0], "why": why} for i, why in sorted(tally.broken.items())]
         return {
-            "folder": str(job.store.folder),
-            "kind": job.recipe.kind,
+            "folder": str(order.store.folder),
+            "kind": order.spec.kind,
             "images": tally.made + skipped,
             "made": tally.made,
             "skipped": skipped,
-            "broken": broken + job.plan.dataset.fingerprint()["skipped"],
+            "broken": broken + order.layout.dataset.fingerprint()["skipped"],
             "bytes": tally.size,
             "seconds": round(seconds, 3),
             "rate": round(rate, 3),
             "manifest": str(self.manifest),
-            "preview": str(preview_path(job)),
+            "preview": str(preview_path(order)),
         }
 
 
@@ -181,16 +182,16 @@ def _check_any(records: Records, wanted: int) -> None:
         )
 
 
-def warm_up(chosen: Maker, recipe: Recipe) -> None:
+def warm_up(chosen: Maker, seed: int) -> None:
     """Make a small picture here: bad settings show before any work, and kernels are compiled once, for all workers."""
     ramp = np.linspace(0, 255, 96, dtype=np.uint8)
     planes = np.broadcast_arrays(ramp[None], ramp[:, None], ramp[::-1][None])
     image = np.ascontiguousarray(np.stack(planes, -1))
     piece = Piece(0, ("warm-up",) * chosen.inputs, (image,) * chosen.inputs, ())
     try:
-        for _ in chosen.draw(piece, recipe.settings, recipe.seed):
+        for _ in chosen.draw(piece, seed):
             pass
     except UserError:
         raise
     except (TypeError, ValueError, KeyError) as error:
-        raise UserError(f"make {recipe.kind}: these settings make no sense to it ({error})") from error
+        raise UserError(f"make {chosen.name}: these settings make no sense to it ({error})") from error

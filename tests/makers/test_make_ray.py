@@ -16,8 +16,8 @@ import pytest
 from make_files import tree
 
 from cuewise.errors import UserError
-from cuewise.make.ray_engine import connect
-from cuewise.make.run import make_set
+from cuewise.makers.ray_engine import connect
+from cuewise.makers.run import make_set
 
 Photos = Callable[..., Path]
 
@@ -38,10 +38,10 @@ def cluster() -> Iterator[Any]:
     ray.shutdown()
 
 
-def cooks(ray: Any) -> list[psutil.Process]:
+def renderers(ray: Any) -> list[psutil.Process]:
     """Worker processes of this instance that make images right now."""
     mine = psutil.Process().children(recursive=True)
-    return [p for p in mine if p.is_running() and p.name().startswith("ray::cook")]
+    return [p for p in mine if p.is_running() and p.name().startswith("ray::render")]
 
 
 @pytest.mark.cluster
@@ -56,7 +56,7 @@ def test_a_worker_killed_in_the_middle_changes_nothing(cluster: Any, photos: Pho
         out = tmp_path / "ray"
         while not over.is_set() and not killed:  # a busy machine may take minutes to start the workers
             if len(list(out.glob("*/*.png"))) >= 4:
-                for process in cooks(cluster)[:1]:
+                for process in renderers(cluster)[:1]:
                     os.kill(process.pid, signal.SIGKILL)
                     killed.append(process.pid)
             time.sleep(0.01)

@@ -9,16 +9,16 @@ from typing import Any
 import cuewise
 from cuewise.data import BrokenImage, Image
 from cuewise.errors import UserError
-from cuewise.make.encode import Format
-from cuewise.make.makers import Maker, maker
-from cuewise.make.names import ending
-from cuewise.make.plan import Piece
+from cuewise.makers.encode import Format
+from cuewise.makers.layout import Piece
+from cuewise.makers.names import ending
+from cuewise.makers.registry import maker
 
 Row = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Recipe:
+class SetSpec:
     """How items of a set are made; sent to every worker."""
 
     kind: str
@@ -43,45 +43,45 @@ class Made:
         return None if self.files else str(self.rows[0]["broken"])
 
 
-class Kitchen:
-    """Makes items by a recipe; the maker is looked up once a process."""
+class Renderer:
+    """Makes items by a spec; the maker is looked up once a process."""
 
-    def __init__(self, recipe: Recipe) -> None:
-        self.recipe = recipe
-        self.maker: Maker = maker(recipe.kind)
+    def __init__(self, spec: SetSpec) -> None:
+        self.spec = spec
+        self.maker = maker(spec.kind).having(**spec.settings)
 
     def make(self, piece: Piece) -> Made:
         """The item, or the row that says why it cannot be made; memory and disk errors pass."""
         try:
             pairs = list(self._files(piece))
         except BrokenImage as error:
-            return unreadable(self.recipe.kind, piece.index, piece.names, error)
+            return unreadable(self.spec.kind, piece.index, piece.names, error)
         except UserError as error:
-            return broken(self.recipe.kind, piece.index, piece.names, str(error))
+            return broken(self.spec.kind, piece.index, piece.names, str(error))
         except Exception as error:  # one odd image must not end a run of days; it is listed with its reason
             why = f"{type(error).__name__}: {' '.join(str(error).split())}"
-            return broken(self.recipe.kind, piece.index, piece.names, why)
+            return broken(self.spec.kind, piece.index, piece.names, why)
         files = tuple((name, data) for name, data, _ in pairs)
         return Made(piece.index, files, tuple(row for _, _, row in pairs))
 
     def _files(self, piece: Piece) -> Iterator[tuple[str, bytes, Row]]:
-        recipe = self.recipe
+        spec = self.spec
         made = piece.files
-        if recipe.both:
+        if spec.both:
             name, *made_files = piece.files
             made = tuple(made_files)
             yield self._original(piece, name)
-        pictures = self.maker.draw(piece, recipe.settings, recipe.seed)
+        pictures = self.maker.draw(piece, spec.seed)
         for name, picture in zip(made, pictures, strict=True):
-            data = recipe.format.encode(picture.image)
-            parameters = {**recipe.settings, **picture.drawn}
-            yield name, data, row(piece, name, recipe.kind, picture.image, data, picture.seed, parameters)
+            data = spec.format.encode(picture.image)
+            parameters = {**spec.settings, **picture.drawn}
+            yield name, data, row(piece, name, spec.kind, picture.image, data, picture.seed, parameters)
 
     def _original(self, piece: Piece, name: str) -> tuple[str, bytes, Row]:
         image, data = piece.image(), piece.data[0]
         # Bytes as they are stored keep their quality; they are decoded first all the same, to know them whole.
         stored = data if isinstance(data, bytes) and name.endswith(ending(piece.names[0]) or "/") else None
-        written = stored or self.recipe.format.encode(image)
+        written = stored or self.spec.format.encode(image)
         return name, written, row(piece, name, "original", image, written, None, {})
 
 

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from cuewise.errors import UserError
-from cuewise.make.journal import Journal, to_line
-from cuewise.make.render import Made
+from cuewise.makers.journal import Journal, to_line
+from cuewise.makers.render import Made
 
 MANIFESTS = {"jsonl": "manifest.jsonl", "parquet": "manifest.parquet"}
 Row = dict[str, Any]

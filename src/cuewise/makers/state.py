@@ -13,7 +13,7 @@ from typing import Any
 from cuewise.data import Dataset
 from cuewise.errors import UserError
 from cuewise.files import write_bytes
-from cuewise.make.manifest import MANIFESTS, read_rows
+from cuewise.makers.manifest import MANIFESTS, read_rows
 
 STATE = "make.json"
 

@@ -9,7 +9,7 @@ from typing import Any
 import yaml
 
 from cuewise.errors import UserError
-from cuewise.make.names import safe_stem
+from cuewise.makers.names import safe_stem
 
 
 def read_grid(file: str | os.PathLike[str], kind: str) -> list[tuple[str, str, dict[str, Any]]]:

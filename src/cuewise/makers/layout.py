@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cuewise.data import Dataset, Image, decode
-from cuewise.make.names import Stems
+from cuewise.makers.names import Stems
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Piece:
 
 
 @dataclass(frozen=True, eq=False)
-class Plan:
+class Layout:
     """n items: source images `sources` [n, k] of the data set, one stem each, and the variants made of each.
 
     A variant is the text before and behind the stem: ("fog/1/", ".png"). `facts` are columns of the manifest.
@@ -47,7 +47,7 @@ class Plan:
     def __len__(self) -> int:
         return len(self.sources)
 
-    def first(self, n: int | None) -> Plan:
+    def first(self, n: int | None) -> Layout:
         """The first n items."""
         return self if n is None else replace(self, sources=self.sources[:n])
 

@@ -17,61 +17,61 @@ from cuewise.cluster import connect, load_ray
 from cuewise.data import BrokenImage
 from cuewise.data.workers import prepare_worker
 from cuewise.errors import UserError
-from cuewise.make.engine import DEATHS, ENDED, Done, Job, new_name
-from cuewise.make.plan import Piece
-from cuewise.make.render import Kitchen, Made, Recipe, broken, unreadable
+from cuewise.makers.engine import DEATHS, ENDED, Done, WorkOrder, new_name
+from cuewise.makers.layout import Piece
+from cuewise.makers.render import Made, Renderer, SetSpec, broken, unreadable
 
 CHUNK_SECONDS = 0.5
 CHUNK_MOST = 32
 AHEAD = 2  # tasks handed out for each core
 RETRIES = 3  # by Ray itself, of a task whose worker was lost
 
-_kitchens: dict[str, Kitchen] = {}  # of a worker process; recipes are few
+_renderers: dict[str, Renderer] = {}  # of a worker process; recipes are few
 
 
-def cook(recipe: Recipe, pieces: list[Piece]) -> tuple[list[Made], float]:
+def render_pieces(spec: SetSpec, pieces: list[Piece]) -> tuple[list[Made], float]:
     """Runs on the cluster: the finished items and the seconds they took."""
-    key = repr(recipe)
-    if key not in _kitchens:
-        if recipe.version != cuewise.__version__:
+    key = repr(spec)
+    if key not in _renderers:
+        if spec.version != cuewise.__version__:
             raise UserError(
-                f"this node has cuewise {cuewise.__version__}, the run was started with {recipe.version}; "
+                f"this node has cuewise {cuewise.__version__}, the run was started with {spec.version}; "
                 "install the same version everywhere, else images would differ"
             )
         prepare_worker(0)
-        _kitchens[key] = Kitchen(recipe)
+        _renderers[key] = Renderer(spec)
     began = time.perf_counter()
-    return [_kitchens[key].make(piece) for piece in pieces], time.perf_counter() - began
+    return [_renderers[key].make(piece) for piece in pieces], time.perf_counter() - began
 
 
-def run(job: Job, items: Sequence[int], address: str | None) -> Iterator[Done]:
+def run(order: WorkOrder, items: Sequence[int], address: str | None) -> Iterator[Done]:
     """Make all items on the cluster at `address`, or on a Ray instance of its own on this machine."""
     ray = load_ray()
     own = not ray.is_initialized()
     if own:
         connect(ray, address)
-    crew = Crew(ray, job, items)
+    pool = TaskPool(ray, order, items)
     try:
-        yield from crew.run()
+        yield from pool.run()
     finally:
-        crew.stop()
+        pool.stop()
         if own:
             ray.shutdown()
 
 
-class Crew:
+class TaskPool:
     """Tasks on the cluster and what is left."""
 
-    def __init__(self, ray: Any, job: Job, items: Sequence[int]) -> None:
-        self.ray, self.job = ray, job
+    def __init__(self, ray: Any, order: WorkOrder, items: Sequence[int]) -> None:
+        self.ray, self.order = ray, order
         self.left = deque(items)
         self.alone: deque[int] = deque()  # lost once together with others: tried one at a time
         self.deaths: Counter[int] = Counter()
         self.pending: dict[Any, list[int]] = {}
         self.seconds = 0.0
-        self.task = ray.remote(num_cpus=1, max_retries=RETRIES)(cook)
-        self.recipe = ray.put(job.recipe)
-        self.journal = job.store.journal(new_name())
+        self.task = ray.remote(num_cpus=1, max_retries=RETRIES)(render_pieces)
+        self.spec = ray.put(order.spec)
+        self.journal = order.store.journal(new_name())
 
     def run(self) -> Iterator[Done]:
         while self.left or self.alone or self.pending:
@@ -97,12 +97,12 @@ class Crew:
             pieces = []
             for i in chunk:
                 try:
-                    pieces.append(self.job.plan.piece(i))
+                    pieces.append(self.order.layout.piece(i))
                 except BrokenImage as error:
-                    made = unreadable(self.job.recipe.kind, i, self.job.plan.names(i), error)
-                    yield self.job.finish(made, self.journal)
+                    made = unreadable(self.order.spec.kind, i, self.order.layout.names(i), error)
+                    yield self.order.finish(made, self.journal)
             if pieces:
-                self.pending[self.task.remote(self.recipe, pieces)] = [piece.index for piece in pieces]
+                self.pending[self.task.remote(self.spec, pieces)] = [piece.index for piece in pieces]
 
     def _chunk(self, cores: int) -> list[int]:
         size = int(CHUNK_SECONDS / self.seconds) if self.seconds else 1
@@ -121,14 +121,14 @@ class Crew:
         own = seconds / len(chunk)
         self.seconds = own if not self.seconds else 0.7 * self.seconds + 0.3 * own
         for made in found:
-            yield self.job.finish(made, self.journal)
+            yield self.order.finish(made, self.journal)
 
     def _lost(self, chunk: list[int]) -> Iterator[Done]:
         """Ray gave up on a task: its items go out again, alone; the one that ends workers is found and skipped."""
         if len(chunk) == 1:
             self.deaths[chunk[0]] += 1
             if self.deaths[chunk[0]] >= DEATHS:
-                made = broken(self.job.recipe.kind, chunk[0], self.job.plan.names(chunk[0]), ENDED)
-                yield self.job.finish(made, self.journal)
+                made = broken(self.order.spec.kind, chunk[0], self.order.layout.names(chunk[0]), ENDED)
+                yield self.order.finish(made, self.journal)
                 return
         self.alone.extend(chunk)

@@ -12,19 +12,19 @@ from cuewise.cluster import load_ray
 from cuewise.data import Dataset, open_data
 from cuewise.data.subset import Subset
 from cuewise.errors import UserError
-from cuewise.make import estimate
-from cuewise.make.encode import Format
-from cuewise.make.engine import Job
-from cuewise.make.grid import read_grid
-from cuewise.make.layout import in_shards, mirror
-from cuewise.make.makers import Maker, Settings, maker
-from cuewise.make.manifest import check_form
-from cuewise.make.plan import Plan
-from cuewise.make.render import Recipe
-from cuewise.make.session import Session, warm_up
-from cuewise.make.settings import resolve
-from cuewise.make.state import STATE, check_places, plain
-from cuewise.make.store import Store
+from cuewise.makers import estimate
+from cuewise.makers.encode import Format
+from cuewise.makers.engine import WorkOrder
+from cuewise.makers.grid import read_grid
+from cuewise.makers.maker import Maker
+from cuewise.makers.manifest import check_form
+from cuewise.makers.mirror import in_shards
+from cuewise.makers.registry import maker
+from cuewise.makers.render import SetSpec
+from cuewise.makers.session import Session, warm_up
+from cuewise.makers.settings import resolve
+from cuewise.makers.state import STATE, check_places, plain
+from cuewise.makers.store import Store
 
 Place = str | os.PathLike[str]
 Given = Mapping[str, Any] | Sequence[str] | None
@@ -70,16 +70,19 @@ def make_set(
     def one(kind: str, given: Given, folder: Path) -> dict[str, Any]:
         chosen = maker(kind)
         settings = resolve(kind, chosen.settings, given, chosen.numbers)
-        dataset = open_source(chosen, settings, seed, src, subset)
-        plan = lay_plan(chosen, dataset, settings, seed, form, both)
-        plan = in_shards(plan.first(limit), shards) if shards is not None else plan
+        chosen = chosen.having(**settings)
+        dataset = open_source(chosen, seed, src, subset)
+        if both and not chosen.takes_both:
+            raise UserError(f"make {kind}: --both is for kinds that filter images one by one")
+        layout = chosen.lay(dataset, seed, form.ending, chosen.name if both else "")
+        layout = in_shards(layout.first(limit), shards) if shards is not None else layout
         check_places(folder, dataset)
-        job = Job(Recipe(kind, settings, seed, form, both), plan, Store(folder, plan))
-        wanted = len(plan) if limit is None else min(limit, len(plan))
+        order = WorkOrder(SetSpec(kind, settings, seed, form, both), layout, Store(folder, layout))
+        wanted = len(layout) if limit is None else min(limit, len(layout))
         if dry_run:
-            return look_ahead(chosen, job, wanted, count)
-        state = describe(job, manifest, shards, limit if shards is not None else None)
-        with Session(job, chosen, state, overwrite) as session:
+            return look_ahead(chosen, order, wanted, count)
+        state = describe(order, manifest, shards, limit if shards is not None else None)
+        with Session(order, chosen, state, overwrite) as session:
             return session.go(wanted, "ray" if engine == "ray" else count, address)
 
     if grid is None:
@@ -95,16 +98,11 @@ def make_set(
     }
 
 
-def open_source(
-    chosen: Maker, settings: Settings, seed: int, src: Place | None, subset: Place | None
-) -> Dataset:
+def open_source(chosen: Maker, seed: int, src: Place | None, subset: Place | None) -> Dataset:
     """The data set that SRC names, or the maker's own."""
-    if src is None and chosen.default_source is None:
-        raise UserError(f"make {chosen.name} needs a source: cuewise make {chosen.name} SRC DST")
-    if src is None and chosen.default_source is not None:
-        src = chosen.default_source(settings, seed)
-    dataset = open_data(os.fspath(src or ""))
-    return dataset if subset is None else Dataset([Subset(dataset, subset, os.fspath(src or ""))])
+    spec = chosen.source(seed) if src is None else os.fspath(src)
+    dataset = open_data(spec)
+    return dataset if subset is None else Dataset([Subset(dataset, subset, spec)])
 
 
 def worker_count(workers: str | int) -> int:
@@ -116,27 +114,16 @@ def worker_count(workers: str | int) -> int:
     return int(workers)
 
 
-def lay_plan(
-    chosen: Maker, dataset: Dataset, settings: Settings, seed: int, form: Format, both: bool
-) -> Plan:
-    """Which files there will be."""
-    if both and not chosen.takes_both:
-        raise UserError(f"make {chosen.name}: --both is for kinds that filter images one by one")
-    if chosen.lay is not None:
-        return chosen.lay(dataset, settings, seed, form.ending)
-    return mirror(dataset, form.ending, both=chosen.name if both else "")
-
-
-def describe(job: Job, manifest: str, shards: int | None, limit: int | None) -> dict[str, Any]:
+def describe(order: WorkOrder, manifest: str, shards: int | None, limit: int | None) -> dict[str, Any]:
     """make.json: all that the images and the manifest depend on."""
-    recipe, fingerprint = job.recipe, job.plan.dataset.fingerprint()
+    spec, fingerprint = order.spec, order.layout.dataset.fingerprint()
     state = {
         "cuewise": cuewise.__version__,
-        "kind": recipe.kind,
-        "settings": recipe.settings,
-        "seed": recipe.seed,
-        "format": str(recipe.format),
-        "both": recipe.both,
+        "kind": spec.kind,
+        "settings": spec.settings,
+        "seed": spec.seed,
+        "format": str(spec.format),
+        "both": spec.both,
         "shards": shards,
         "limit": limit,  # of shards only: a tree can be extended
         "manifest": manifest,
@@ -145,9 +132,9 @@ def describe(job: Job, manifest: str, shards: int | None, limit: int | None) -> 
     return plain(state)
 
 
-def look_ahead(chosen: Maker, job: Job, wanted: int, workers: int) -> dict[str, Any]:
+def look_ahead(chosen: Maker, order: WorkOrder, wanted: int, workers: int) -> dict[str, Any]:
     """--dry-run."""
-    warm_up(chosen, job.recipe)
-    result = estimate.estimate(job, wanted, workers)
+    warm_up(chosen, order.spec.seed)
+    result = estimate.estimate(order, wanted, workers)
     estimate.say(result)
     return result

@@ -17,8 +17,8 @@ import cuewise
 from cuewise.cues.registry import cue
 from cuewise.data import open_data
 from cuewise.errors import UserError
-from cuewise.make.makers import item_seed
-from cuewise.make.run import make_set
+from cuewise.makers.maker import item_seed
+from cuewise.makers.run import make_set
 
 Photos = Callable[..., Path]
 

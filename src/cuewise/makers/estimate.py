@@ -9,27 +9,27 @@ from pathlib import Path
 from typing import Any
 
 from cuewise.errors import UserError
-from cuewise.make.engine import Job
-from cuewise.make.preview import spread
-from cuewise.make.render import Kitchen
+from cuewise.makers.engine import WorkOrder
+from cuewise.makers.preview import spread
+from cuewise.makers.render import Renderer
 from cuewise.progress import clock
 
 SAMPLE = 24
 ENOUGH_SECONDS = 10.0
 
 
-def estimate(job: Job, wanted: int, workers: int) -> dict[str, Any]:
+def estimate(order: WorkOrder, wanted: int, workers: int) -> dict[str, Any]:
     """Make some images, spread over the set, in one process; scale up to all of them and all workers."""
-    kitchen = Kitchen(job.recipe)
+    renderer = Renderer(order.spec)
     times, sizes, broken = [], [], []
     for i in spread(wanted, SAMPLE):
         began = time.perf_counter()
-        made = job.make(kitchen, i)
+        made = order.make(renderer, i)
         if made.broken is None:
             times.append(time.perf_counter() - began)
             sizes.append(sum(len(data) for _, data in made.files))
         else:
-            broken.append(f"{job.plan.names(i)[0]}: {made.broken}")
+            broken.append(f"{order.layout.names(i)[0]}: {made.broken}")
         if sum(times) > ENOUGH_SECONDS and len(times) >= 3:
             break
     if not times:
@@ -37,16 +37,16 @@ def estimate(job: Job, wanted: int, workers: int) -> dict[str, Any]:
     each, size = sum(times) / len(times), sum(sizes) / len(sizes)
     return {
         "dry_run": True,
-        "folder": str(job.store.folder),
-        "kind": job.recipe.kind,
+        "folder": str(order.store.folder),
+        "kind": order.spec.kind,
         "images": wanted,
-        "files": wanted * job.plan.outputs,
+        "files": wanted * order.layout.outputs,
         "sample": len(times),
         "seconds_per_image": each,
         "workers": workers,
         "seconds": wanted * each / max(workers, 1),
         "bytes": round(wanted * size),
-        "free_bytes": free_bytes(job.store.folder),
+        "free_bytes": free_bytes(order.store.folder),
     }
 
 

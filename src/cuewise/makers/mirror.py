@@ -10,11 +10,11 @@ import numpy as np
 
 from cuewise.data import Dataset
 from cuewise.errors import UserError
-from cuewise.make.names import Stems, ending
-from cuewise.make.plan import Plan
+from cuewise.makers.layout import Layout
+from cuewise.makers.names import Stems, ending
 
 
-def mirror(dataset: Dataset, end: str, *, folders: Sequence[str] = ("",), both: str = "") -> Plan:
+def mirror(dataset: Dataset, end: str, *, folders: Sequence[str] = ("",), both: str = "") -> Layout:
     """One item an image, under its own name in each of `folders`.
 
     both: a word that tells results from the originals, which are then written, too: rex.jpg, rex.anisotropic.png.
@@ -28,7 +28,7 @@ def mirror(dataset: Dataset, end: str, *, folders: Sequence[str] = ("",), both: 
     stems = Stems(dataset.name, len(dataset), files)
     sources = np.arange(len(dataset), dtype=np.int64)[:, None]
     variants = tuple((folder, behind) for folder in folders)
-    return Plan(dataset, sources, stems, variants, originals, class_facts(dataset))
+    return Layout(dataset, sources, stems, variants, originals, class_facts(dataset))
 
 
 def original_endings(dataset: Dataset, own: str) -> list[str]:
@@ -47,8 +47,8 @@ def class_facts(dataset: Dataset) -> dict[str, Sequence[Any]]:
     return {"class": [dataset.classes[k] for k in dataset.labels.tolist()]}
 
 
-def in_shards(plan: Plan, images: int) -> Plan:
-    """The plan with about `images` files a tar; what is made of one image stays together."""
+def in_shards(layout: Layout, images: int) -> Layout:
+    """The layout with about `images` files a tar; what is made of one image stays together."""
     if images < 1:
         raise UserError(f"shards {images}: give the number of images a tar, such as 10000")
-    return replace(plan, shard_size=max(1, images // plan.outputs))
+    return replace(layout, shard_size=max(1, images // layout.outputs))

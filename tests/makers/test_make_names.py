@@ -7,7 +7,7 @@ import os
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cuewise.make.names import LONGEST, Stems, safe_stem, same
+from cuewise.makers.names import LONGEST, Stems, safe_stem, same
 
 PART = st.one_of(
     st.sampled_from(["..", ".", "", "a", "A", "ä", "a\u0308", ".git", "x" * 300, "é" * 200]),

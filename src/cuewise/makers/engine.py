@@ -20,10 +20,10 @@ from cuewise.data import BrokenImage
 from cuewise.data.workers import prepare_worker
 from cuewise.errors import UserError
 from cuewise.files import write_error
-from cuewise.make.journal import Journal, Records
-from cuewise.make.plan import Plan
-from cuewise.make.render import Kitchen, Made, Recipe, broken, unreadable
-from cuewise.make.store import AGAIN, Store
+from cuewise.makers.journal import Journal, Records
+from cuewise.makers.layout import Layout
+from cuewise.makers.render import Made, Renderer, SetSpec, broken, unreadable
+from cuewise.makers.store import AGAIN, Store
 
 CHUNK_SECONDS = 0.3  # of work handed out at once: little to lose, few messages
 CHUNK_MOST = 64
@@ -41,20 +41,20 @@ class Done:
 
 
 @dataclass(frozen=True, eq=False)
-class Job:
+class WorkOrder:
     """Everything a worker needs."""
 
-    recipe: Recipe
-    plan: Plan
+    spec: SetSpec
+    layout: Layout
     store: Store
 
-    def make(self, kitchen: Kitchen, i: int) -> Made:
+    def make(self, renderer: Renderer, i: int) -> Made:
         """Item i, not yet written."""
         try:
-            piece = self.plan.piece(i)
+            piece = self.layout.piece(i)
         except BrokenImage as error:
-            return unreadable(self.recipe.kind, i, self.plan.names(i), error)
-        return kitchen.make(piece)
+            return unreadable(self.spec.kind, i, self.layout.names(i), error)
+        return renderer.make(piece)
 
     def finish(self, made: Made, journal: Journal) -> Done:
         """Write what was made."""
@@ -65,18 +65,18 @@ class Job:
         return Done(made.index, sum(len(data) for _, data in made.files), made.broken)
 
 
-def run(job: Job, items: Sequence[int], workers: int) -> Iterator[Done]:
+def run(order: WorkOrder, items: Sequence[int], workers: int) -> Iterator[Done]:
     """Make all items; with no workers in this process, else in that many processes, in any order."""
     if workers == 0:
-        kitchen, journal = Kitchen(job.recipe), job.store.journal(new_name())
+        renderer, journal = Renderer(order.spec), order.store.journal(new_name())
         for i in items:
-            yield job.finish(job.make(kitchen, i), journal)
+            yield order.finish(order.make(renderer, i), journal)
         return
-    crew = Crew(job, items)
+    pool = WorkerPool(order, items)
     try:
-        yield from crew.run(min(workers, len(items)))
+        yield from pool.run(min(workers, len(items)))
     finally:
-        crew.stop()
+        pool.stop()
 
 
 def new_name() -> str:
@@ -94,11 +94,11 @@ class Worker:
     chunk: list[int]
 
 
-class Crew:
+class WorkerPool:
     """The workers, what each is doing, and what is left."""
 
-    def __init__(self, job: Job, items: Sequence[int]) -> None:
-        self.job = job
+    def __init__(self, order: WorkOrder, items: Sequence[int]) -> None:
+        self.order = order
         self.left = deque(items)
         self.workers: list[Worker] = []
         self.deaths: Counter[int] = Counter()
@@ -116,7 +116,7 @@ class Crew:
                 try:
                     answer = worker.connection.recv()
                 except (EOFError, OSError):
-                    yield from self._bury(worker)
+                    yield from self._replace_dead(worker)
                     continue
                 if isinstance(answer, UserError):
                     raise answer
@@ -136,10 +136,10 @@ class Crew:
 
     def _start(self) -> None:
         ours, theirs = self.context.Pipe()
-        journal = self.job.store.journal(new_name())
+        journal = self.order.store.journal(new_name())
         inherited = [ours, *(worker.connection for worker in self.workers)]
         close = inherited if self.context.get_start_method() == "fork" else []
-        process = self.context.Process(target=serve, args=(self.job, theirs, journal, close), daemon=True)
+        process = self.context.Process(target=serve, args=(self.order, theirs, journal, close), daemon=True)
         process.start()
         theirs.close()
         worker = Worker(process, ours, journal, [])
@@ -164,16 +164,16 @@ class Crew:
         self._feed(worker)
         yield from done
 
-    def _bury(self, worker: Worker) -> Iterator[Done]:
+    def _replace_dead(self, worker: Worker) -> Iterator[Done]:
         """A worker died: keep what it finished, give out the rest again, start another."""
         worker.connection.close()
         worker.process.join()
         self.workers.remove(worker)
         self.in_a_row += 1
-        records = Records([worker.journal.path], len(self.job.plan))
+        records = Records([worker.journal.path], len(self.order.layout))
         rest = []
         for i in worker.chunk:
-            if i in records and self.job.store.done(i, records):
+            if i in records and self.order.store.done(i, records):
                 yield Done(i, sum(row["bytes"] for row in records.rows(i)))
             else:
                 rest.append(i)
@@ -191,21 +191,21 @@ class Crew:
         self._start()
 
     def _give_up(self, i: int) -> Done:
-        made = broken(self.job.recipe.kind, i, self.job.plan.names(i), ENDED)
-        journal = self.job.store.journal(new_name())
+        made = broken(self.order.spec.kind, i, self.order.layout.names(i), ENDED)
+        journal = self.order.store.journal(new_name())
         try:
-            return self.job.finish(made, journal)
+            return self.order.finish(made, journal)
         finally:
             journal.close()
 
 
-def serve(job: Job, connection: Connection, journal: Journal, close: list[Connection]) -> None:
+def serve(order: WorkOrder, connection: Connection, journal: Journal, close: list[Connection]) -> None:
     """A worker: makes the items it is told until the parent is gone."""
     prepare_worker(0)
     for other in close:  # else a dead parent's end of the pipe would stay open here
         other.close()
     parent = os.getppid()
-    kitchen = Kitchen(job.recipe)
+    renderer = Renderer(order.spec)
     while True:
         try:
             chunk = connection.recv()
@@ -216,7 +216,7 @@ def serve(job: Job, connection: Connection, journal: Journal, close: list[Connec
             if os.getppid() != parent:
                 return
             try:
-                done.append(job.finish(job.make(kitchen, i), journal))
+                done.append(order.finish(order.make(renderer, i), journal))
             except UserError as error:
                 connection.send(error)
                 return

@@ -12,7 +12,7 @@ from make_files import as_bytes, photo, put, rows, tree
 
 from cuewise.data import open_data
 from cuewise.errors import UserError
-from cuewise.make.run import make_set
+from cuewise.makers.run import make_set
 
 Photos = Callable[..., Path]
 

@@ -13,18 +13,18 @@ import shutil
 from pathlib import Path
 
 from cuewise.folders import HIDDEN
-from cuewise.make.journal import Journal, Records
-from cuewise.make.plan import Plan
-from cuewise.make.render import Made
+from cuewise.makers.journal import Journal, Records
+from cuewise.makers.layout import Layout
+from cuewise.makers.render import Made
 
 AGAIN = "run the same command again to resume"
 
 
 class Store:
-    """Where files of a plan go; picklable, one for all processes."""
+    """Where files of a layout go; picklable, one for all processes."""
 
-    def __init__(self, folder: Path, plan: Plan) -> None:
-        self.folder, self.plan = folder, plan
+    def __init__(self, folder: Path, layout: Layout) -> None:
+        self.folder, self.layout = folder, layout
         self.hidden = folder / HIDDEN
         self.journals, self.aside, self.staged = (
             self.hidden / part for part in ("journal", "aside", "staged")
@@ -42,12 +42,12 @@ class Store:
 
     def records(self) -> Records:
         """What all journals say."""
-        return Records(self.journals.glob("*.jsonl"), len(self.plan))
+        return Records(self.journals.glob("*.jsonl"), len(self.layout))
 
     def path(self, i: int, k: int, name: str) -> Path:
         """Where file k of item i lies: under its own name, or waiting for its shard."""
-        if self.plan.shard_size:
-            return self.staged / str(i // self.plan.shard_size) / f"{i}-{k}"
+        if self.layout.shard_size:
+            return self.staged / str(i // self.layout.shard_size) / f"{i}-{k}"
         return self.folder / name
 
     def put(self, made: Made, journal: Journal) -> None:
@@ -69,16 +69,16 @@ class Store:
         """Whether item i needs no more work; broken sources of a tree are tried again, in case they were repaired."""
         if i not in records:
             return False
-        if self.plan.shard_size and self.packed(i // self.plan.shard_size):
+        if self.layout.shard_size and self.packed(i // self.layout.shard_size):
             return True
         rows = records.rows(i)
         if rows[0]["name"] is None:
-            return bool(self.plan.shard_size)
+            return bool(self.layout.shard_size)
         return all(_has(self.path(i, k, row["name"]), row["bytes"]) for k, row in enumerate(rows))
 
     def packed(self, shard: int) -> bool:
         """Whether the tar exists; it appears only when it is whole."""
-        return (self.folder / self.plan.shard_name(shard)).exists()
+        return (self.folder / self.layout.shard_name(shard)).exists()
 
     def tidy(self) -> None:
         """Everything is in the manifest: remove the rest."""

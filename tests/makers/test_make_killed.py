@@ -20,8 +20,8 @@ from cuewise.cues import registry
 from cuewise.cues.cue import Cue
 from cuewise.data import decode
 from cuewise.errors import Interrupted, UserError
-from cuewise.make.run import make_set
-from cuewise.make.store import Store
+from cuewise.makers.run import make_set
+from cuewise.makers.store import Store
 
 Photos = Callable[..., Path]
 
@@ -284,7 +284,7 @@ def test_a_full_disk_at_the_very_end(photos: Photos, tmp_path: Path, monkeypatch
 
     source, out = photos(2), tmp_path / "out"
     with monkeypatch.context() as patch:
-        patch.setattr("cuewise.make.finish.write_rows", full)
+        patch.setattr("cuewise.makers.finish.write_rows", full)
         with pytest.raises(UserError, match="disk is full"):
             make_set("gaussian", source, out, workers=0)
     assert make_set("gaussian", source, out, workers=0)["skipped"] == 4

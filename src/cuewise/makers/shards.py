@@ -11,47 +11,49 @@ from typing import Any
 
 from cuewise.errors import UserError
 from cuewise.files import writing
-from cuewise.make.store import Store
+from cuewise.makers.store import Store
 
 
 class Packer:
     """Packs each shard as soon as its last item is done; the bytes of a tar depend on its images only."""
 
     def __init__(self, store: Store, items: Iterable[int], broken: set[int]) -> None:
-        self.store, self.plan, self.broken = store, store.plan, broken
-        self.left = Counter(i // self.plan.shard_size for i in items) if self.plan.shard_size else Counter()
-        for shard in range(self.plan.shards):
+        self.store, self.layout, self.broken = store, store.layout, broken
+        self.left = (
+            Counter(i // self.layout.shard_size for i in items) if self.layout.shard_size else Counter()
+        )
+        for shard in range(self.layout.shards):
             if not self.left[shard] and not store.packed(shard):
                 self.pack(shard)
 
     def done(self, i: int, broken: bool) -> None:
         """One more item is there, or never will be."""
-        if not self.plan.shard_size:
+        if not self.layout.shard_size:
             return
         if broken:
             self.broken.add(i)
-        shard = i // self.plan.shard_size
+        shard = i // self.layout.shard_size
         self.left[shard] -= 1
         if not self.left[shard]:
             self.pack(shard)
 
     def pack(self, shard: int) -> None:
-        """Write the tar, in the order of the plan."""
-        size = self.plan.shard_size
-        target = self.store.folder / self.plan.shard_name(shard)
+        """Write the tar, in the order of the layout."""
+        size = self.layout.shard_size
+        target = self.store.folder / self.layout.shard_name(shard)
         with (
             writing(target) as file,
             tarfile.open(
                 fileobj=file, mode="w", format=tarfile.PAX_FORMAT, encoding="utf-8", errors="surrogateescape"
             ) as tar,
         ):
-            for i in range(shard * size, min((shard + 1) * size, len(self.plan))):
+            for i in range(shard * size, min((shard + 1) * size, len(self.layout))):
                 if i not in self.broken:
                     self._add(tar, i)
         shutil.rmtree(self.store.staged / str(shard), ignore_errors=True)
 
     def _add(self, tar: Any, i: int) -> None:
-        for k, name in enumerate(self.plan.files(i)):
+        for k, name in enumerate(self.layout.files(i)):
             try:
                 data = self.store.path(i, k, name).read_bytes()
             except FileNotFoundError:

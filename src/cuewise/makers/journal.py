@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from cuewise.make.render import Made
+from cuewise.makers.render import Made
 
 _NUMBER = re.compile(rb'\{"item": (\d+)')
 

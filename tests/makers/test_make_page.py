@@ -10,7 +10,7 @@ import pytest
 
 from cuewise.cli import main
 from cuewise.data import open_data
-from cuewise.make.makers import makers
+from cuewise.makers.registry import makers
 
 PAGE = Path(__file__).parents[2] / "docs" / "make.md"
 

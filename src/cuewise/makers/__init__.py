@@ -1,0 +1,1 @@
+"""Image set → image set: filtered, synthesised, corrupted; resumable, on this machine or on a cluster."""
