@@ -411,6 +411,7 @@ def export(
         str | None, "of a looc run: v, z0, a left-out augmentation, all, or several joined by + (onnx)"
     ] = None,
     pretrained: Pretrained = False,
+    normalise: Annotated[bool, "onnx: put mean and std into the file, which then takes RGB in 0…1"] = False,
     overwrite: Annotated[bool, "replace the file in --out"] = False,
 ) -> Result:
     """Write a trained encoder for another library.
@@ -420,7 +421,8 @@ def export(
     """
     from cuewise.encoders.export import export_encoder
 
-    return export_encoder(specified(str(run), space, pretrained), format, Path(out), overwrite=overwrite)
+    spec = specified(str(run), space, pretrained)
+    return export_encoder(spec, format, Path(out), normalise=normalise, overwrite=overwrite)
 
 
 def reproduce(

@@ -11,7 +11,7 @@ import pytest
 import timm
 import torch
 import torchvision
-from safetensors.torch import save_file
+from safetensors.torch import load_file, save_file
 
 from cuewise import UserError, embed, export
 from cuewise.encoders import Encoder, load_encoder
@@ -176,14 +176,60 @@ def test_export_to_torchvision_and_timm_share_resnet_keys(tmp_path: Path) -> Non
         torch.testing.assert_close(model(x), encoder(x), rtol=1e-4, atol=1e-5)
 
 
-def test_export_to_onnx_agrees(run: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("normalise", [False, True])
+def test_export_to_onnx(run: Path, tmp_path: Path, normalise: bool) -> None:
     onnxruntime = pytest.importorskip("onnxruntime")
-    export(str(run), format="onnx", out=str(tmp_path / "e.onnx"))
+    result = export(str(run), format="onnx", out=str(tmp_path / "e.onnx"), normalise=normalise)
     session = onnxruntime.InferenceSession(str(tmp_path / "e.onnx"))
-    for batch in (1, 3):
-        x = torch.randn(batch, 3, 16, 16)
-        theirs = session.run(None, {"images": x.numpy()})[0]
-        np.testing.assert_allclose(theirs, load_encoder(str(run))(x).detach().numpy(), rtol=1e-4, atol=1e-4)
+    encoder = load_encoder(str(run))
+    for batch, height, width in ((1, 16, 16), (3, 16, 16), (2, 40, 24)):
+        images = torch.randint(0, 256, (batch, height, width, 3), dtype=torch.uint8)
+        x = encoder.normalise(images)
+        given = images.permute(0, 3, 1, 2).float() / 255 if normalise else x
+        theirs = session.run(None, {"images": given.contiguous().numpy()})[0]
+        np.testing.assert_allclose(theirs, encoder(x).detach().numpy(), rtol=1e-4, atol=1e-4)
+    about = session.get_modelmeta().custom_metadata_map
+    assert about["arch"] == "cuewise/resnet-tiny?width=8"
+    assert json.loads(about["mean"]) == list(encoder.card.mean)
+    assert about["sizes"] == "any"
+    assert ("minus mean" in about["input"]) is not normalise
+    assert json.loads(Path(result["card"]).read_text())["dim"] == 64
+
+
+def test_onnx_of_a_transformer_has_one_size(tmp_path: Path) -> None:
+    onnxruntime = pytest.importorskip("onnxruntime")
+    save_encoder(load_encoder("cuewise/vit-tiny?depth=1&width=64", size=16), tmp_path / "encoder.safetensors")
+    export(str(tmp_path / "encoder.safetensors"), format="onnx", out=str(tmp_path / "v.onnx"))
+    session = onnxruntime.InferenceSession(str(tmp_path / "v.onnx"))
+    assert session.get_modelmeta().custom_metadata_map["sizes"] == "16"
+
+
+@pytest.mark.parametrize("ending", ["safetensors", "pth"])
+def test_the_type_of_the_file_follows_its_ending(run: Path, tmp_path: Path, ending: str) -> None:
+    file = tmp_path / f"x.{ending}"
+    result = export(str(run), format="timm", out=str(file))
+    state = load_file(file) if ending == "safetensors" else torch.load(file, weights_only=True)
+    model = timm.create_model("cuewise_resnet_tiny", num_classes=0, width=8)
+    model.load_state_dict(state)
+    assert ("load_file" in result["load"]) is (ending == "safetensors")
+    for wrong in ("x", "x.npz", "x.onnx"):
+        with pytest.raises(UserError, match=r"--format timm writes \.safetensors, \.pth"):
+            export(str(run), format="timm", out=str(tmp_path / wrong))
+    with pytest.raises(UserError, match="belongs to --format onnx"):
+        export(str(run), format="timm", out=str(tmp_path / "y.pth"), normalise=True)
+
+
+def test_side_files_never_collide(run: Path) -> None:
+    card = (run / "encoder.json").read_text()
+    for name in ("encoder.pth", "encoder.pt"):
+        export(str(run), format="timm", out=str(run / name))
+        assert json.loads((run / f"{name}.json").read_text())["format"] == "timm"
+    assert (run / "encoder.json").read_text() == card
+    (run / "a.json").write_text("mine")
+    with pytest.raises(UserError, match=r"a\.json exists"):
+        export(str(run), format="timm", out=str(run / "a.safetensors"))
+    assert not (run / "a.safetensors").exists()
+    assert not [*run.glob("*.part")]
 
 
 def test_export_refusals(run: Path, tmp_path: Path) -> None:

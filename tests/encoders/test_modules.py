@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -78,3 +79,15 @@ def test_features_of_a_module_and_of_a_factory(
 def test_timm_modules_bring_mean_and_std() -> None:
     card = load_encoder(timm.create_model("vit_tiny_patch16_224", depth=1)).card
     assert (card.mean, card.size, card.pool) == ((0.5, 0.5, 0.5), 224, "token")
+
+
+def test_an_audit_of_a_module(tmp_path: Path) -> None:
+    from cuewise import audit
+
+    torch.manual_seed(0)
+    data = {"train": ["shapes:aligned?n=60&size=32"], "test": ["shapes:aligned?n=40&size=32&part=test"]}
+    audit(Net("fc", 10), out=str(tmp_path / "a"), only="accuracy", size=32, **data)  # type: ignore[arg-type]
+    document = json.loads((tmp_path / "a" / "audit.json").read_text())
+    assert document["model"]["spec"] == "Net"
+    assert document["model"]["weights"] == {"code": "Net"}
+    assert document["scores"]

@@ -49,11 +49,13 @@ class Head(Probe):
             return torch.stack([p[:, list(rows)].mean(1) for rows in self.classes.values()], 1).cpu().numpy()
 
 
-def load_model(spec: str, *, size: int | None, classifier: bool | None) -> Encoder:
+def load_model(spec: str | nn.Module, *, size: int | None, classifier: bool | None) -> Encoder:
     """The model with its classifier where it has a trained one.
 
     classifier: None keeps one if there is one; True takes what a package.module:factory model returns for its logits.
     """
+    if isinstance(spec, nn.Module):
+        return load_encoder(spec, size=size, head=classifier is not False)
     match = SPEC.match(spec)
     if classifier is not False and match and match["weights"] and not match["arch"].startswith("cuewise/"):
         try:

@@ -9,6 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from torch import nn
+
 from cuewise.audits import plan, sets
 from cuewise.audits.audit import Audit, Finding, choose
 from cuewise.audits.engine import Engine
@@ -25,7 +27,7 @@ from cuewise.train.environment import environment
 
 
 def audit_models(
-    models: list[str],
+    models: Sequence[str | nn.Module],
     out: Path,
     *,
     train: list[str],
@@ -64,8 +66,9 @@ def audit_models(
     sets.forget()
     try:
         subjects = []
-        for model, name in zip(models, names or short_names(models)):
-            encoder = load_seeded(model, size, wants_head(request), seed).to(as_torch_device(device))
+        specs = [m if isinstance(m, str) else type(m).__name__ for m in models]
+        for given, model, name in zip(models, specs, names or short_names(specs)):
+            encoder = load_seeded(given, size, wants_head(request), seed).to(as_torch_device(device))
             folder = out if len(models) == 1 else out / _folder_name(name)
             subjects.append((model, prepare(model, name, encoder, folder, request, runner)))
         started()

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from torch import nn
 
 from cuewise.audits import sets
 from cuewise.audits.answerer import Unasked, numbers
@@ -67,12 +68,12 @@ def wants_head(request: Request) -> bool | None:
     return False if request.answers == "probe" else None
 
 
-def load_seeded(model: str, size: int | None, classifier: bool | None, seed: int) -> Encoder:
+def load_seeded(model: str | nn.Module, size: int | None, classifier: bool | None, seed: int) -> Encoder:
     """The model; one without weights gets the same random ones for the same seed, so that an audit can be repeated."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         encoder = load_model(model, size=size, classifier=classifier)
-    warn_if_random(encoder.card, model)
+    warn_if_random(encoder.card, model if isinstance(model, str) else encoder.card.arch)
     return encoder
 
 

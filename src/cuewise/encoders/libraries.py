@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from cuewise.encoders.card import RANDOM, Card, Weights
 from cuewise.encoders.constructor import check_options, first_line
 from cuewise.encoders.encoder import Encoder
-from cuewise.encoders.lab import LabPair
+from cuewise.encoders.lab import SPACES, LabPair
 from cuewise.encoders.pooling import pool_of
 from cuewise.encoders.pretrained import fetching, torchvision_weights
 from cuewise.encoders.resnet_tiny import ResNetTiny
@@ -28,7 +28,7 @@ LIBRARIES = ("torchvision", "timm", "cuewise")
 OWN = {
     "resnet-tiny": ("width", "depth", "norm"),
     "vit-tiny": ("patch", "width", "depth"),
-    "lab": ("of",),
+    "lab": ("of", "space"),
 }
 Pretrained = bool | str  # True, or the name of one of several sets of weights
 
@@ -172,12 +172,15 @@ def _own(wanted: Wanted) -> Built:
 
 
 def _lab(options: dict[str, Any], size: int | None) -> Built:
-    """cuewise/lab?of=MODEL&…: two of MODEL, of lightness and of colours; the other options are the model's."""
+    """cuewise/lab?of=MODEL&space=ycbcr&…: two of MODEL, of lightness and of colours; other options are the model's."""
     of = str(options.pop("of", ""))
     if of.partition("/")[0] not in LIBRARIES:
         raise UserError("cuewise/lab needs a model: cuewise/lab?of=torchvision/resnet50")
+    space = str(options.pop("space", "lab"))
+    if space not in SPACES:
+        raise unknown("cuewise/lab has no space", space, SPACES)
     L, ab = (build(of, options, size=size) for _ in range(2))
-    pair = LabPair(L.backbone, ab.backbone, L.card.mean, L.card.std)
+    pair = LabPair(L.backbone, ab.backbone, L.card.mean, L.card.std, space)
     return Built(pair, None, replace(L.card, arch="cuewise/lab"))
 
 

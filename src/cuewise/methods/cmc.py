@@ -47,7 +47,7 @@ class CMC(Method):
     Settings = Settings
 
     def __init__(self, encoder: Encoder, *args: Any, **kwargs: Any) -> None:
-        dim = encoder.dim
+        dim = encoder.dim // 2 if isinstance(encoder.backbone, LabPair) else encoder.dim
         super().__init__(pair_of(encoder, kwargs.get("seed", 0)), *args, **kwargs)
         self.project_L = nn.Linear(dim, self.settings.dim)
         self.project_ab = nn.Linear(dim, self.settings.dim)
@@ -83,6 +83,8 @@ class CMC(Method):
 def pair_of(encoder: Encoder, seed: int) -> Encoder:
     """Two networks of the encoder's architecture behind one face; the second starts with other numbers, spread alike."""
     card = encoder.card
+    if isinstance(encoder.backbone, LabPair):  # --model cuewise/lab?of=…&space=…
+        return encoder
     if not card.arch.startswith(("torchvision/", "timm/", "cuewise/")):
         raise UserError(f"cmc takes models by name (torchvision/…, timm/…, cuewise/…), not {card.arch}")
     other, g = copy.deepcopy(encoder.backbone), torch.Generator().manual_seed(seed)
