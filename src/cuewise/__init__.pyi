@@ -49,6 +49,7 @@ def pretrain(
     set: Sequence[str] | Mapping[str, Any] | None = None,
     pretrained: bool = False,
     resume: bool = False,
+    extend: bool = False,
     overwrite: bool = False,
     val: str | Path | Sequence[str | Path] | None = None,
     method: str | int | Path | None = None,
@@ -83,6 +84,7 @@ def pretrain(
     set: any other setting as dotted.key=value, e.g. optim.lr=0.1, moco.queue=4096 (see `cuewise list settings`)
     pretrained: start from the library's published weights of --model: from its cache, else downloaded
     resume: continue where the run in --out stopped
+    extend: with --resume: train for more --epochs than were planned, on the longer schedule
     overwrite: replace the run in --out
     val: labelled images for a k-NN accuracy after each epoch
     method: how to learn (see `cuewise list methods`), or package.module:Name [moco]

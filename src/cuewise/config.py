@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -75,6 +76,9 @@ class Loop:
     checkpoint_minutes: Annotated[float, "minutes between checkpoints; each epoch ends with one too"] = 10.0
     val_every: Annotated[int, "epochs between two k-NN accuracies, with --val"] = 1
     timeout_minutes: Annotated[float, "of a collective operation"] = 30.0
+    sync_batch_norm: Annotated[
+        bool, "batch statistics over all processes instead of each process's own (GPUs)"
+    ] = False
 
 
 @dataclass
@@ -329,7 +333,11 @@ def _build(kind: type[Any], values: Mapping[str, Any], where: str) -> Any:
 
 def _value(hint: Any, value: Any, where: str) -> Any:
     if not dataclasses.is_dataclass(hint) or not isinstance(hint, type):
-        return convert(hint, value, where, commas=COMMAS in getattr(hint, "__metadata__", ()))
+        found = convert(hint, value, where, commas=COMMAS in getattr(hint, "__metadata__", ()))
+        numbers = found if isinstance(found, list) else [found]
+        if any(isinstance(x, float) and not math.isfinite(x) for x in numbers):
+            raise UserError(f"{where} is {value}: give a finite number")
+        return found
     if not isinstance(value, Mapping):
         raise UserError(f"{where} is a group of settings, not {value!r}: set {where}.NAME=VALUE")
     return _build(hint, value, f"{where}.")

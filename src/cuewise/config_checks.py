@@ -24,6 +24,11 @@ def check_dials(config: Config, kind: type[Method]) -> None:
     for name, least in (("size", 8), ("epochs", 1), ("batch_size", 2), ("num_nodes", 1)):
         if getattr(config, name) < least:
             raise UserError(f"--{name.replace('_', '-')} {getattr(config, name)}: must be {least} or more")
+    for name in ("accumulate", "log_every", "val_every"):
+        if getattr(config.loop, name) < 1:
+            raise UserError(f"loop.{name} {getattr(config.loop, name)}: must be 1 or more")
+    if config.optim.lr <= 0:
+        raise UserError(f"optim.lr {config.optim.lr}: must be above 0")
     if config.batch_size % config.loop.accumulate:
         raise UserError(
             f"batch size {config.batch_size} is not a multiple of loop.accumulate {config.loop.accumulate}"

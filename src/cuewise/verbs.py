@@ -96,6 +96,9 @@ def pretrain(
         bool, "start from the library's published weights of --model: from its cache, else downloaded"
     ] = False,
     resume: Annotated[bool, "continue where the run in --out stopped"] = False,
+    extend: Annotated[
+        bool, "with --resume: train for more --epochs than were planned, on the longer schedule"
+    ] = False,
     overwrite: Annotated[bool, "replace the run in --out"] = False,
     **options: Annotated[Any, Of("cuewise.config:Config")],
 ) -> Result:
@@ -123,7 +126,7 @@ def pretrain(
         asked["data"] = joined(data)
     layers: list[Mapping[str, Any]] = [settings_of(str(config))] if config else []
     layers += [set if isinstance(set, Mapping) else dotted(list(set or [])), asked]
-    result = run_pretrain(layers, Path(out), resume=resume, overwrite=overwrite)
+    result = run_pretrain(layers, Path(out), resume=resume, overwrite=overwrite, extend=extend)
     if Everyone().rank == 0:
         card_of_run(Path(out))
     return result

@@ -222,9 +222,11 @@ def test_two_processes_on_cpu_from_the_shell(folder: Path, tmp_path: Path) -> No
         read_metrics(tmp_path / "two" / "metrics.jsonl"),
     )
     assert [r["step"] for r in two] == [r["step"] for r in one]
+    # the loss of the whole batch, not that of the first process's half
+    assert [r["train/loss"] for r in two] == pytest.approx([r["train/loss"] for r in one], rel=1e-4)
     z1 = torch.load(tmp_path / "one" / "checkpoints" / "last.ckpt", weights_only=True)["method"]
     z2 = torch.load(tmp_path / "two" / "checkpoints" / "last.ckpt", weights_only=True)["method"]
-    torch.testing.assert_close(z2["queue.keys"], z1["queue"], rtol=1e-3, atol=1e-4)
+    torch.testing.assert_close(z2["queue.keys"], z1["queue.keys"], rtol=1e-3, atol=1e-4)
     torch.testing.assert_close(
         z2["encoder.backbone.conv1.weight"], z1["encoder.backbone.conv1.weight"], rtol=1e-3, atol=1e-4
     )
@@ -286,7 +288,7 @@ def test_config_layers(tmp_path: Path, folder: Path) -> None:
     config = yaml.safe_load((tmp_path / "run" / "config.yaml").read_text())
     assert (config["epochs"], config["batch_size"]) == (7, 8)
     assert (config["optim"]["lr"], config["optim"]["momentum"]) == (0.01, 0.8)
-    assert config["moco"]["queue.keys"] == 32
+    assert config["moco"]["queue"] == 32
 
 
 def test_collapse_and_a_stuck_loss_are_said() -> None:

@@ -68,7 +68,10 @@ class CMC(Method):
         h_L, h_ab = self.encoder.backbone.both(batch.views["query"])  # type: ignore[operator]
         L, ab = unit(self.project_L(h_L)), unit(self.project_ab(h_ab))  # B×C each
         others = self.bank_L.others(index, self.comm, self.generator)  # B×m
-        loss = self.bank_ab.loss(L, index, others, self.comm) + self.bank_L.loss(ab, index, others, self.comm)
+        with torch.autocast(L.device.type, enabled=False):
+            loss = self.bank_ab.loss(L, index, others, self.comm) + self.bank_L.loss(
+                ab, index, others, self.comm
+            )
         self.pending = L.detach(), ab.detach(), index
         return Step(loss, L.detach(), ab.detach())
 

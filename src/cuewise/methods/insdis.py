@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 
 from cuewise.data import Batch
@@ -48,7 +49,8 @@ class InsDis(Method):
         index = batch.index  # B
         f = unit(self.projector(self.encoder(batch.views["query"])))  # B×C
         own = self.bank.memory[index]
-        loss = self.bank.loss(f, index, self.bank.others(index, self.comm, self.generator), self.comm)
+        with torch.autocast(f.device.type, enabled=False):
+            loss = self.bank.loss(f, index, self.bank.others(index, self.comm, self.generator), self.comm)
         self.pending = f.detach(), index  # the backward pass still needs the bank as it is
         return Step(loss, f.detach(), unit(own))
 

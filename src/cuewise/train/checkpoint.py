@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -23,12 +24,23 @@ def write_atomically(content: Any, file: Path) -> None:
         raise write_error(cause, file, "use --resume") from error
 
 
+KEYS = ("format", "step", "total", "classes", "config", "method", "optimizer")  # what every checkpoint holds
+
+
 def read_checkpoint(file: Path) -> dict[str, Any]:
-    """Tensors and plain values only; nothing in the file is run."""
+    """A checkpoint whose every byte is as it was written: tensors and plain values only, nothing in the file is run."""
+    again = "start again with --overwrite"
+    if not file.is_file() or not file.stat().st_size:
+        raise UserError(f"the checkpoint {file} is missing or empty; {again}")
     try:
-        content: dict[str, Any] = torch.load(file, map_location="cpu", weights_only=True)
+        with zipfile.ZipFile(file) as archive:
+            damaged = archive.testzip()  # compares the checksum of every part
+        if damaged is not None:
+            raise zipfile.BadZipFile(f"{damaged} does not match its checksum")
+        content: Any = torch.load(file, map_location="cpu", weights_only=True)
     except Exception as error:
-        raise UserError(
-            f"cannot read the checkpoint {file}: {str(error).splitlines()[0]}. Start again with --overwrite"
-        ) from error
+        why = str(error) if isinstance(error, zipfile.BadZipFile) else type(error).__name__
+        raise UserError(f"the checkpoint {file} is damaged ({why}); {again}") from error
+    if not isinstance(content, dict) or any(key not in content for key in KEYS):
+        raise UserError(f"{file} is not a checkpoint of this version of cuewise; {again}")
     return content

@@ -12,6 +12,7 @@ from cuewise.methods import Step
 from cuewise.objectives.dials import alignment, effective_rank, feature_std, uniformity
 
 MEMORY = 512  # embeddings that spread and rank are read from
+LOUD = 50.0  # times the loss of a network that knows nothing
 
 
 class Dials:
@@ -29,7 +30,9 @@ class Dials:
 
     @torch.no_grad()
     def read(self, step: Step) -> dict[str, float]:
-        """dials/* for metrics.jsonl."""
+        """dials/* for metrics.jsonl; none of embeddings that are not finite."""
+        if not torch.isfinite(self.recent).all():
+            return {}
         out = {
             "dials/feature_std": feature_std(self.recent),
             "dials/effective_rank": effective_rank(self.recent),
@@ -67,6 +70,11 @@ class Watch:
         if not math.isfinite(loss):
             out += self._once(
                 "nan", f"the loss is {loss}: try a lower optim.lr, more warm-up, or --precision 32"
+            )
+        if loss > LOUD * max(1.0, self.chance or 1.0):
+            out += self._once(
+                "range",
+                f"the loss is {loss:.3g}, far out of the range of this method: a weight is too large; lower --alpha or optim.lr",
             )
         if len(self.flat) == self.PATIENCE and all(self.flat):
             out += self._once(

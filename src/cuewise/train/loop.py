@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,7 +22,7 @@ from cuewise.methods import Method, Step
 from cuewise.train.checkpoint import write_atomically
 from cuewise.train.dials import Dials
 from cuewise.train.optim import lr_factor, scaled_lr
-from cuewise.train.telemetry import Telemetry
+from cuewise.train.telemetry import Telemetry, diverged
 from cuewise.views import Views, contact_sheet
 
 FORMAT = 2  # of the checkpoint
@@ -42,6 +42,7 @@ class Run:
     views: Views
     epoch_end: Callable[..., dict[str, float]]  # (run, measure): writes the encoder, measures k-NN accuracy
     step: int = 0  # optimiser steps done
+    saved: int = 0  # step of the last checkpoint
     window: list[Tensor] = field(default_factory=list)  # losses since the last row
     dials: Dials = field(default_factory=Dials)
     skipped: dict[str, str] = field(default_factory=dict)
@@ -55,7 +56,7 @@ class Run:
         return self.fabric.is_global_zero
 
 
-def fit(run: Run) -> None:
+def fit(run: Run, banner: Sequence[str] = ()) -> None:
     """Train from run.step to the end (or to --steps), with a checkpoint after every epoch and every few minutes."""
     config, loader = run.config, run.loader
     per_epoch = loader.steps_per_epoch
@@ -64,6 +65,8 @@ def fit(run: Run) -> None:
     )  # the groups hold the last step's rate after a resume
     last = min(run.total, config.steps or run.total)
     telemetry, saved = Telemetry(run, last), time.monotonic()
+    for line in banner if run.step < last else ():
+        telemetry.say(line)
     run.method.train()
     with _stop_signal() as stop:
         batches = loader.batches(epoch=run.step // per_epoch, step=run.step % per_epoch, epochs=config.epochs)
@@ -82,17 +85,20 @@ def fit(run: Run) -> None:
 
             ended, halt = run.step % per_epoch == 0, _anyone(stop.requested, run.fabric)
             over = run.step >= last or halt
+            due = time.monotonic() - saved > 60 * config.loop.checkpoint_minutes
+            writes = over or ended or _anyone(due, run.fabric)
+            if writes:
+                check_finite(run)
             if over or (ended and run.step // per_epoch % config.loop.val_every == 0):
                 telemetry.scores(run.epoch_end(run, measure=not halt))
-            due = time.monotonic() - saved > 60 * config.loop.checkpoint_minutes
-            if over or ended or _anyone(due, run.fabric):
+            if writes:
                 save(run)
                 saved = time.monotonic()
             if over:
                 break
     telemetry.close()
     if run.step < last:
-        raise Interrupted(f"stopped at step {run.step} of {run.total}; go on with --resume")
+        raise Interrupted(f"stopped at step {run.step} of {run.total}; continue with --resume")
 
 
 def optimise(run: Run, batch: Batch) -> Step:
@@ -115,6 +121,15 @@ def optimise(run: Run, batch: Batch) -> Step:
     return step
 
 
+def check_finite(run: Run) -> None:
+    """Nothing is written that is not finite: the last good checkpoint and encoder stay."""
+    norms = torch._foreach_norm([p.detach() for p in run.method.parameters()])
+    values = [*norms, *run.window]
+    finite = bool(torch.isfinite(torch.stack([x.float().cpu() for x in values])).all())
+    if _anyone(not finite, run.fabric):
+        raise diverged(run)
+
+
 def save(run: Run) -> None:
     """RUN/checkpoints/last.ckpt: everything that the rest of the run depends on, as tensors and plain values."""
     run.fabric.barrier()
@@ -135,6 +150,7 @@ def save(run: Run) -> None:
             "skipped": run.skipped,
         }
         write_atomically(content, run.folder / "checkpoints" / "last.ckpt")
+    run.saved = run.step
     run.fabric.barrier()
 
 
@@ -144,7 +160,7 @@ def restore(run: Run, content: dict[str, Any]) -> None:
         raise UserError(
             f"the checkpoint has format {content['format']}, this cuewise reads {FORMAT}; use --overwrite"
         )
-    run.step = content["step"]
+    run.step = run.saved = content["step"]
     run.method.load_state_dict(content["method"])
     run.optimizer.load_state_dict(content["optimizer"])
     run.fabric._precision.load_state_dict(content["precision"])

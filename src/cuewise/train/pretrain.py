@@ -10,9 +10,8 @@ from typing import Any
 
 import torch
 import torch.nn.functional as F
-import yaml
 
-from cuewise.config import Config, complete, difference, resolve
+from cuewise.config import Config, complete, difference, read_yaml, resolve
 from cuewise.data import Dataset, Loader, auto_workers, open_data
 from cuewise.encoders import load_encoder
 from cuewise.encoders.embed import embed_dataset
@@ -21,8 +20,10 @@ from cuewise.encoders.spaces import Heads, save_heads
 from cuewise.errors import UserError
 from cuewise.files import explain_full_disk, write_json, write_text
 from cuewise.folders import Claim, check_folder, claim_folder
+from cuewise.methods import Method
 from cuewise.objectives.neighbours import knn_votes
 from cuewise.scores import proportion
+from cuewise.train.banner import banner
 from cuewise.train.checkpoint import read_checkpoint
 from cuewise.train.distributed import Everyone, launch
 from cuewise.train.environment import environment
@@ -32,24 +33,39 @@ from cuewise.train.shown import build_views
 
 
 def run_pretrain(
-    layers: Sequence[Mapping[str, Any]], out: Path, *, resume: bool = False, overwrite: bool = False
+    layers: Sequence[Mapping[str, Any]],
+    out: Path,
+    *,
+    resume: bool = False,
+    overwrite: bool = False,
+    extend: bool = False,
 ) -> dict[str, Any]:
-    """Train as the layers of options say; returns a summary. With `resume`, go on from the last checkpoint."""
+    """Train as the layers of options say; returns a summary. With `resume`, continue from the last checkpoint; with
+    `extend`, for more epochs than were planned, on the schedule of the longer run."""
+    if extend and not resume:
+        raise UserError("--extend trains a run longer: add --resume")
     if resume and overwrite:
         raise UserError("--resume and --overwrite exclude each other: keep the run, or start it again")
     started = check_folder(out, "run", resume=resume, overwrite=overwrite)
     if resume and not started:
         print(f"nothing to resume in {out}: starting a new run", file=sys.stderr)
     resuming = started and (out / "config.yaml").exists()
-    saved = yaml.safe_load((out / "config.yaml").read_text()) if resuming else None
+    # --steps stopped that run early, and says nothing of this one
+    saved = {**read_yaml(out / "config.yaml"), "steps": None} if resuming else None
     config = resolve(*([saved] if saved else []), *layers)
     if not config.data:
         raise UserError("no DATA given: name a folder of images, an archive, or `shapes`")
     data = open_data(config.data)
     config = complete(config, len(data))
+    if saved is not None and extend:
+        if config.epochs <= saved["epochs"]:
+            raise UserError(f"--extend needs more --epochs than the {saved['epochs']} that were planned")
+        config.settings = saved.get(config.method_class.name, config.settings)  # fitted to the shorter run
+        saved = {**saved, "epochs": config.epochs}
     if saved is not None and (changed := difference(saved, config.as_dict())):
+        longer = "; to train longer, add --extend" if any(c.startswith("epochs") for c in changed) else ""
         raise UserError(
-            f"--resume with another configuration ({'; '.join(changed[:3])}); take it back, or use another --out"
+            f"--resume with another configuration ({'; '.join(changed[:3])}); take it back, or use another --out{longer}"
         )
 
     fabric = launch(config.devices, config.num_nodes, config.precision, config.loop.timeout_minutes)
@@ -104,7 +120,7 @@ def train(run: Run, data: Dataset, resuming: bool, claim: Claim | None) -> None:
             print(f"{out} is already trained to its end ({run.total} steps)", file=sys.stderr)
     if claim is not None:
         claim.started()
-    fit(run)
+    fit(run, banner(run, data) if fabric.is_global_zero else [])
     if fabric.is_global_zero:
         write_environment(run, data)
     fabric.barrier()
@@ -126,6 +142,8 @@ def build(config: Config, out: Path, data: Dataset, fabric: Any) -> Run:
     encoder.card = type(encoder.card)(**{**encoder.card.as_dict(), **card_of(config)})
     method = config.method_class(encoder, config.setup(len(data.classes)), comm=Everyone(), seed=config.seed)
     method = method.to(memory_format=torch.channels_last)
+    if config.loop.sync_batch_norm:
+        share_statistics(method, fabric)
     if config.loop.compile:
         encoder.backbone.compile()
     optimizer = build_optimizer(method, config.optim, config.batch_size)
@@ -142,8 +160,19 @@ def build(config: Config, out: Path, data: Dataset, fabric: Any) -> Run:
     )
     val = open_data(config.val) if config.val else None
     if val is not None and val.labels is None:
-        raise UserError("--val has no labels: put the images into one folder a class")
+        raise UserError("--val has no labels: put the images into one folder per class")
     return Run(out, config, fabric, method, module, optimizer, loader, views, EpochEnd(val))
+
+
+def share_statistics(method: Method, fabric: Any) -> None:
+    """Batch norms that learn take their statistics from the batch of all processes; momentum networks keep their own."""
+    if fabric.device.type != "cuda":
+        raise UserError(
+            "loop.sync_batch_norm needs GPUs: torch has no synchronised batch norm on this device"
+        )
+    for name, part in list(method.named_children()):
+        if any(p.requires_grad for p in part.parameters()):
+            setattr(method, name, torch.nn.SyncBatchNorm.convert_sync_batchnorm(part))
 
 
 def check_facts(config: Config, data: Dataset) -> None:
@@ -151,6 +180,10 @@ def check_facts(config: Config, data: Dataset) -> None:
     needs = config.method_class.needs
     if "label" in needs and data.labels is None:
         raise UserError(f"--method {config.method} needs labels: put the images into one folder per class")
+    if "label" in needs and len(data.classes) < 2:
+        raise UserError(
+            f"--method {config.method}: all images are of one class ({data.classes[0]}); give two classes or more"
+        )
     if "boxes" in needs and not data.object_classes:
         raise UserError(f"--method {config.method} needs boxes: give DATA with annotations (docs/data.md)")
 

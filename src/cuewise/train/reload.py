@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import yaml
-
-from cuewise.config import Config, resolve
+from cuewise.config import Config, read_yaml, resolve
 from cuewise.encoders import load_encoder
 from cuewise.errors import UserError
 from cuewise.methods import Method
@@ -20,7 +18,7 @@ def is_run(folder: Path) -> bool:
 
 def load_config(folder: Path) -> Config:
     """The resolved configuration of a run."""
-    return resolve(yaml.safe_load((folder / "config.yaml").read_text()))
+    return resolve(read_yaml(folder / "config.yaml"))
 
 
 def load_method(folder: Path) -> Method:

@@ -10,12 +10,14 @@ import torch
 
 from cuewise.errors import UserError
 from cuewise.methods import Step
-from cuewise.progress import Progress
+from cuewise.progress import Progress, clock
 from cuewise.train.dials import Watch
 from cuewise.train.log import Log
 
 if TYPE_CHECKING:
     from cuewise.train.loop import Run
+
+ESTIMATE_AFTER = 5  # steps
 
 
 class Telemetry:
@@ -29,9 +31,10 @@ class Telemetry:
         self.bar = (
             Progress(last * size, "images", "pretraining", start=run.step * size) if run.first else None
         )
-        self.shown = (
-            math.nan
-        )  # the loss of the last row; reading it every step would make an accelerator wait
+        self.shown: float | None = (
+            None  # the last loss that was read: reading each would make an accelerator wait
+        )
+        self.estimated = False
         self.restart()
 
     def restart(self) -> None:
@@ -48,19 +51,28 @@ class Telemetry:
         run, config = self.run, self.run.config
         self.timed += 1
         run.window.append(step.loss.detach())
+        if self.shown is None:
+            self.shown = float(step.loss.detach())
         run.dials.note(step)
         if run.step % config.loop.log_every == 0 or run.step == self.last:
             self.write_row(step, lr)
         if self.bar:
             wait = 100 * self.waited / max(time.monotonic() - self.began, 1e-9)
             self.bar.add(config.batch_size, loss=f"{self.shown:.3f}", wait=f"{wait:.0f}%")
+        if not self.estimated and self.timed == ESTIMATE_AFTER < self.last - run.step:
+            self.estimate()
         self.asked = time.monotonic()
 
     def write_row(self, step: Step, lr: float) -> None:
         """One row of metrics.jsonl, from the losses and the time since the last one."""
         run, elapsed = self.run, max(time.monotonic() - self.began, 1e-9)
-        self.shown = float(torch.stack(run.window).mean())
+        mean: Any = run.fabric.all_reduce(torch.stack(run.window).mean(), reduce_op="mean")
+        self.shown = float(mean)
         run.window.clear()
+        if not math.isfinite(self.shown):
+            if self.log:
+                self.log.row({"step": run.step, "train/loss": self.shown, "lr": lr})
+            raise diverged(run)
         row: dict[str, Any] = {
             "step": run.step,
             "epoch": run.step / run.loader.steps_per_epoch,
@@ -76,11 +88,16 @@ class Telemetry:
             self.log.row(row)
         for line in self.watch.look(run.step, self.shown, row):
             self.say(line)
-        if not math.isfinite(self.shown):
-            raise UserError(
-                f"the loss became {self.shown} at step {run.step}; the last checkpoint is kept. "
-                f"Try a lower optim.lr, more optim.warmup_epochs, or --precision 32"
-            )
+
+    def estimate(self) -> None:
+        """How long the run will take, once its rate is known."""
+        self.estimated = True
+        rate = self.timed / max(time.monotonic() - self.began, 1e-9)
+        left = (self.last - self.run.step) / rate
+        images = rate * self.run.config.batch_size
+        self.say(
+            f"{images:.0f} images/s: about {clock(left)} for the remaining {self.last - self.run.step} steps"
+        )
 
     def scores(self, scores: dict[str, float]) -> None:
         """A row of measured scores between epochs."""
@@ -106,3 +123,17 @@ class Telemetry:
         if self.bar and self.log:
             self.bar.__exit__(None, None, None)
             self.log.close()
+
+
+def diverged(run: Run) -> UserError:
+    """What to do when loss or weights are no longer finite."""
+    kept = run.folder / "checkpoints" / "last.ckpt"
+    state = (
+        f"the checkpoint of step {run.saved} is kept in {kept}"
+        if run.saved
+        else "no checkpoint was written yet"
+    )
+    return UserError(
+        f"training diverged: the loss or the weights are not finite at step {run.step}; {state}. "
+        "Start again with a lower --set optim.lr=…, more optim.warmup_epochs, or --precision 32"
+    )

@@ -64,6 +64,10 @@ class Negative(ABC):
     def render(self, origin: Origin, drawn: Any, number: int) -> Pixels:
         """Negative `number` of the view, S×S×3."""
 
+    def doubts(self, size: int) -> list[str]:
+        """What a user should know before training with these negatives on size×size views."""
+        return []
+
     def warm_up(self) -> None:
         """Compile what rendering needs, on noise."""
         rng = np.random.default_rng(0)

@@ -27,11 +27,11 @@ class PatchNegative(Negative):
 
     @classmethod
     def build(cls, source: str, count: int, options: Mapping[str, Any], data: Dataset, seed: int) -> Self:
-        sizes = options["patch_size"]
+        sizes = patches.parse_range(options["patch_size"]) if options["patch_size"] else None
         return cls(
             source,
             count,
-            patches.parse_range(sizes) if sizes else None,
+            sizes,
             options["overlap"] or "allow",
             tuple(options["patch_augment"]),
         )
@@ -44,3 +44,13 @@ class PatchNegative(Negative):
 
     def render(self, origin: Origin, drawn: patches.PatchParams, number: int) -> Pixels:
         return patches.apply(origin.view, drawn)
+
+    def doubts(self, size: int) -> list[str]:
+        low, high = self.patch_size or patches.default_range(size)
+        if high < size:
+            return []
+        share = 1 / (size - min(low, size) + 1)  # sides are cut to the view's, and drawn uniformly
+        return [
+            f"--patch-size {low}:{high} on views of {size} px: {share:.0%} of the patch negatives are the view itself, "
+            f"and are pushed away from it; give a high end below {size}"
+        ]

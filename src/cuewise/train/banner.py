@@ -1,0 +1,77 @@
+"""What a run says before it starts: what it will do, and what looks wrong with its images."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from cuewise.data import BrokenImage, Dataset
+from cuewise.train.optim import scaled_lr
+
+if TYPE_CHECKING:
+    from cuewise.train.loop import Run
+
+LOOKED_AT = 64  # images that are decoded to look for constant and identical ones
+
+
+def banner(run: Run, data: Dataset) -> list[str]:
+    """The start of a run in a few lines, warnings last."""
+    config, loader = run.config, run.loader
+    steps = loader.steps_per_epoch
+    dropped = len(data) - steps * config.batch_size
+    classes = f" of {len(data.classes)} classes" if data.labels is not None else ""
+    last = min(run.total, config.steps or run.total)
+    stop = f", stopping after step {last}" if last < run.total else ""
+    queue = getattr(run.method.settings, "queue", None)
+    lines = [
+        f"{config.method} with {config.model} at {config.size} px: {len(data)} images{classes}",
+        f"{config.epochs} epochs of {steps} steps = {run.total} steps of {config.batch_size} images{stop}; "
+        + (
+            f"{dropped} images are left over in each epoch (others each time)"
+            if dropped
+            else "no image is left over"
+        ),
+        f"{config.optim.name}, learning rate {scaled_lr(config.optim, config.batch_size):.3g} for this batch size, "
+        f"{config.optim.schedule} schedule" + (f"; queue of {queue} keys" if queue else ""),
+        f"{run.fabric.device.type} × {run.fabric.world_size}, precision {config.precision}, {loader.workers} loader processes",
+    ]
+    return lines + warnings(run, data)
+
+
+def warnings(run: Run, data: Dataset) -> list[str]:
+    """What would waste the run, or make its numbers mean something else."""
+    out = image_warnings(data)
+    for negative in run.views.negatives:
+        out += [f"warning: {doubt}" for doubt in negative.doubts(run.config.size)]
+    parts = run.config.loop.accumulate
+    if parts > 1 and not run.method.needs:
+        share = run.config.batch_size // parts
+        out.append(
+            f"warning: loop.accumulate={parts} saves memory, but is not a batch of {run.config.batch_size}: negatives "
+            f"of the same batch and batch statistics are those of {share} images"
+        )
+    return out
+
+
+def image_warnings(data: Dataset) -> list[str]:
+    """Constant and identical images among the first ones."""
+    constant, seen = 0, Counter[bytes]()
+    for i in range(min(len(data), LOOKED_AT)):
+        try:
+            image = data.image(i)
+        except BrokenImage:
+            continue
+        constant += bool(image.min() == image.max())
+        seen[hashlib.blake2b(image.tobytes() + str(image.shape).encode(), digest_size=16).digest()] += 1
+    total, out = sum(seen.values()), []
+    if total and constant > total / 10:
+        out.append(
+            f"warning: {constant} of the first {total} images are of one colour: there is nothing to learn from them"
+        )
+    repeated = total - len(seen)
+    if total and repeated > total / 10 and constant <= total / 10:
+        out.append(
+            f"warning: {repeated} of the first {total} images repeat another one: they are pushed apart as if they differed"
+        )
+    return out

@@ -1,0 +1,190 @@
+"""A run that goes wrong: it says so in one line, and what was good before is kept."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+
+from cuewise import UserError, pretrain
+from cuewise.config import dotted, read_yaml, resolve
+from cuewise.data import open_data
+from cuewise.methods.moco import MoCo
+from cuewise.train.banner import image_warnings
+from cuewise.train.checkpoint import read_checkpoint
+from cuewise.train.dials import Watch
+from cuewise.train.log import read_metrics
+from cuewise.views import PatchNegative
+
+SMALL: dict[str, Any] = {
+    "model": "cuewise/resnet-tiny?width=8",
+    "size": 16,
+    "batch_size": 8,
+    "workers": "0",
+    "epochs": 2,
+}
+SET = ["moco.queue=32", "moco.dim=16", "loop.log_every=1"]
+
+
+@pytest.fixture(scope="module")
+def good(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of one epoch out of two."""
+    run = tmp_path_factory.mktemp("hardening") / "run"
+    pretrain(str(folder), out=str(run), steps=6, set=SET, **SMALL)
+    return run
+
+
+def test_a_diverging_run_keeps_what_was_good(folder: Path, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    settings = [*SET, "optim.lr=1e30", "optim.schedule=constant", "loop.checkpoint_minutes=0"]
+    with pytest.raises(UserError, match=r"diverged.*not finite at step \d+.*lower --set optim\.lr"):
+        pretrain(str(folder), out=str(run), set=settings, **SMALL)
+    for file in (*run.glob("checkpoints/*.ckpt"), *run.glob("encoder.safetensors")):
+        state = torch.load(file, weights_only=True)["method"] if file.suffix == ".ckpt" else {}
+        assert all(torch.isfinite(v).all() for v in state.values() if v.dtype.is_floating_point)
+
+
+def test_the_last_good_checkpoint_is_named(
+    folder: Path, good: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    run = tmp_path / "run"
+    shutil.copytree(good, run)
+    kept = (run / "checkpoints" / "last.ckpt").read_bytes()
+    encoder = (run / "encoder.safetensors").read_bytes()
+    plain = MoCo.after_backward
+
+    def poison(self: Any) -> None:
+        plain(self)
+        with torch.no_grad():
+            next(self.encoder.parameters()).fill_(float("nan"))
+
+    monkeypatch.setattr(MoCo, "after_backward", poison)
+    with pytest.raises(UserError, match=r"the checkpoint of step 6 is kept"):
+        pretrain(str(folder), out=str(run), resume=True, set=SET, **SMALL)
+    assert (run / "checkpoints" / "last.ckpt").read_bytes() == kept
+    assert (run / "encoder.safetensors").read_bytes() == encoder
+
+
+@pytest.mark.parametrize(
+    "setting", ["optim.lr=.nan", "optim.lr=.inf", "optim.lr=0", "loop.log_every=0", "views.scale=[.nan,1]"]
+)
+def test_settings_that_are_no_numbers_are_refused(setting: str) -> None:
+    with pytest.raises(UserError, match=r"finite number|must be"):
+        resolve(dotted([setting]))
+
+
+def test_alpha_must_be_a_number() -> None:
+    with pytest.raises(UserError, match=r"0 .off. or more|finite"):
+        resolve({"negatives": ["patch"], "alpha": [float("nan")]})
+
+
+def test_every_flipped_byte_of_a_tensor_is_found(good: Path, tmp_path: Path) -> None:
+    file = good / "checkpoints" / "last.ckpt"
+    data = file.read_bytes()
+    place = data.index(b"data/0") + 2000  # inside the first tensors
+    copy = tmp_path / "last.ckpt"
+    copy.write_bytes(data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :])
+    with pytest.raises(UserError, match=r"damaged.*checksum"):
+        read_checkpoint(copy)
+    assert read_checkpoint(file)["step"] == 6
+
+
+@pytest.mark.parametrize("content", [b"", b"not a zip", b"PK\x03\x04" + bytes(100)])
+def test_a_broken_checkpoint_is_one_line(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "last.ckpt").write_bytes(content)
+    with pytest.raises(UserError, match=r"last\.ckpt is (damaged|missing or empty)") as said:
+        read_checkpoint(tmp_path / "last.ckpt")
+    assert "weights_only" not in str(said.value)
+
+
+@pytest.mark.parametrize("content", [[1, 2], {"step": 3}])
+def test_a_file_that_is_no_checkpoint_is_one_line(tmp_path: Path, content: Any) -> None:
+    torch.save(content, tmp_path / "last.ckpt")
+    with pytest.raises(UserError, match="not a checkpoint of this version"):
+        read_checkpoint(tmp_path / "last.ckpt")
+
+
+@pytest.mark.parametrize("text", ["a: [1", "!!python/object/apply:os.system ['true']", "- 1"])
+def test_a_broken_config_is_one_line(tmp_path: Path, text: str) -> None:
+    (tmp_path / "config.yaml").write_text(text)
+    with pytest.raises(UserError, match=r"config\.yaml"):
+        read_yaml(tmp_path / "config.yaml")
+
+
+def test_the_log_begins_with_what_the_run_will_do(good: Path) -> None:
+    text = (good / "train.log").read_text()
+    assert "moco with cuewise/resnet-tiny?width=8 at 16 px: 48 images of 3 classes" in text
+    assert "2 epochs of 6 steps = 12 steps of 8 images, stopping after step 6; no image is left over" in text
+    assert "learning rate 0.000937 for this batch size" in text
+    assert "queue of 32 keys" in text
+    assert "loader processes" in text
+
+
+def test_a_run_can_be_extended_as_a_stated_choice(folder: Path, good: Path, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    shutil.copytree(good, run)
+    longer = {**SMALL, "epochs": 3}
+    with pytest.raises(UserError, match=r"epochs: 2 → 3.*--extend"):
+        pretrain(str(folder), out=str(run), resume=True, set=SET, **longer)
+    with pytest.raises(UserError, match="add --resume"):
+        pretrain(str(folder), out=str(run), extend=True, set=SET, **longer)
+    with pytest.raises(UserError, match="more --epochs than the 2"):
+        pretrain(str(folder), out=str(run), resume=True, extend=True, set=SET, **SMALL)
+    result = pretrain(str(folder), out=str(run), resume=True, extend=True, set=SET, **longer)
+    assert result["steps"] == 18
+    rows = read_metrics(run / "metrics.jsonl")
+    assert [r["step"] for r in rows] == list(range(1, 19))
+    assert read_yaml(run / "config.yaml")["epochs"] == 3
+    # cosine of the longer run from where it stopped
+    assert rows[6]["lr"] == pytest.approx(0.03 * 8 / 256 * 0.5 * (1 + np.cos(np.pi * 6 / 18)), rel=1e-6)
+    assert json.loads((run / "encoder.json").read_text())["step"] == 18
+
+
+def test_images_without_content_are_said(tmp_path: Path) -> None:
+    for i in range(12):
+        Image.fromarray(np.full((20, 20, 3), i, np.uint8)).save(tmp_path / f"{i:02d}.png")
+    assert "12 of the first 12 images are of one colour" in image_warnings(open_data(str(tmp_path)))[0]
+    noise = np.random.default_rng(0).integers(0, 256, (20, 20, 3), dtype=np.uint8)
+    for i in range(12):
+        Image.fromarray(noise).save(tmp_path / f"{i:02d}.png")
+    assert "11 of the first 12 images repeat another one" in image_warnings(open_data(str(tmp_path)))[0]
+    assert image_warnings(open_data("shapes?n=20")) == []
+
+
+def test_a_loss_out_of_range_is_said() -> None:
+    watch = Watch(chance_loss=4.0, warm=100)
+    assert watch.look(1, 8.0, {}) == []
+    assert "far out of the range" in watch.look(2, 900.0, {})[0]
+
+
+def test_patches_of_the_whole_view_are_said() -> None:
+    assert "4% of the patch negatives are the view itself" in PatchNegative(patch_size=(8, 72)).doubts(32)[0]
+    assert PatchNegative(patch_size=(8, 31)).doubts(32) == []
+    assert PatchNegative().doubts(32) == []
+
+
+def test_accumulation_is_not_a_large_batch_and_says_so(
+    folder: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    pretrain(str(folder), out=str(tmp_path / "run"), steps=1, set=[*SET, "loop.accumulate=2"], **SMALL)
+    assert "batch statistics are those of 4 images" in capfd.readouterr().err
+
+
+def test_one_class_is_nothing_to_learn(tmp_path: Path) -> None:
+    (tmp_path / "set" / "only").mkdir(parents=True)
+    for i in range(8):
+        noise = np.random.default_rng(i).integers(0, 256, (20, 20, 3), dtype=np.uint8)
+        Image.fromarray(noise).save(tmp_path / "set" / "only" / f"{i}.png")
+    with pytest.raises(UserError, match="all images are of one class"):
+        pretrain(str(tmp_path / "set"), out=str(tmp_path / "run"), method="supervised", **SMALL)
+
+
+def test_synchronised_statistics_need_gpus(folder: Path, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="needs GPUs"):
+        pretrain(str(folder), out=str(tmp_path / "run"), set=[*SET, "loop.sync_batch_norm=true"], **SMALL)
