@@ -21,8 +21,7 @@ from cuewise.errors import UserError
 from cuewise.files import write_json, write_text
 from cuewise.folders import HIDDEN, lock_folder, read_mark, write_mark
 from cuewise.studies.labs import Lab
-from cuewise.studies.measures import Quantities, find_measure
-from cuewise.studies.trained import Trained
+from cuewise.studies.measures import Quantities, TrainedArm, find_measure
 from cuewise.train.pretrain import run_pretrain
 from cuewise.train.reload import progress_of
 
@@ -137,12 +136,12 @@ def train(job: Job, folder: Path) -> None:
 
 def take(job: Job, lab: Lab, folder: Path) -> dict[str, Quantities]:
     """The measures, from their files where they stand."""
-    trained = Trained(folder, lab.sets)
+    arm = TrainedArm(folder, lab)
     out: dict[str, Quantities] = {}
     for name in job.measures:
         file = measured_file(folder, name, lab)
         if not file.is_file():
-            values = find_measure(name).take(trained, lab)
+            values = find_measure(name).take(arm)
             file.parent.mkdir(exist_ok=True)
             write_json(file, values, indent=1)
         out[name] = json.loads(file.read_text())
@@ -150,7 +149,8 @@ def take(job: Job, lab: Lab, folder: Path) -> dict[str, Quantities]:
 
 
 def measured_file(folder: Path, name: str, lab: Lab) -> Path:
-    return folder / "measured" / f"{name}-{find_measure(name).protocol(lab)}.json"
+    measure = find_measure(name)
+    return folder / "measured" / f"{measure.name}-{measure.protocol(lab)}.json"
 
 
 def is_done(job: Job, lab: Lab) -> bool:

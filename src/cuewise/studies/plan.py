@@ -30,7 +30,7 @@ def make_plan(studies: Sequence[Study], lab: Lab, place: Path, seeds: int, epoch
     numbers = tuple(range(seeds))
     for seed in numbers:
         for study in studies:
-            measures = tuple(m.name for m in applicable(study.measures, lab))
+            measures = tuple(applicable(study.measures, lab))
             for arm in study.arms(lab):
                 config = lab.config(arm.settings, arm.method or lab.main, seed, epochs[study.name])
                 job = job_of(config, place, measures)

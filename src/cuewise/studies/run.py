@@ -21,13 +21,12 @@ from cuewise.progress import Progress
 from cuewise.studies.claims import ENOUGH_SEEDS, few_seeds
 from cuewise.studies.jobs import Job, is_done, measured_file
 from cuewise.studies.labs import Lab, lab_of
-from cuewise.studies.measures import applicable
+from cuewise.studies.measures import applicable, find_measure, opened
 from cuewise.studies.plan import Plan, make_plan, spoken
 from cuewise.studies.pool import run_all
 from cuewise.studies.results import Measured, document_of
 from cuewise.studies.study import Study, choose, only_arms
 from cuewise.studies.timing import fitting_epochs
-from cuewise.studies.trained import opened
 from cuewise.studies.writing import write_results
 from cuewise.train.distributed import resolve_devices, resolve_precision
 from cuewise.train.log import read_metrics
@@ -154,7 +153,7 @@ def budgeted(
 
 def measured_images(chosen: Sequence[Study], lab: Lab) -> int:
     """Images that are embedded to measure one arm."""
-    roles = {r for s in chosen for m in applicable(s.measures, lab) for r in m.sets(lab) or ()}
+    roles = {r for s in chosen for m in applicable(s.measures, lab) for r in find_measure(m).sets(lab) or ()}
     return sum(len(opened(tuple(lab.sets[r]))) for r in roles) + 2048
 
 

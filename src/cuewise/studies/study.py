@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
@@ -11,6 +9,7 @@ from functools import partial
 from typing import Any
 
 from cuewise.errors import UserError
+from cuewise.registry import Registry, instances_of
 from cuewise.studies.claims import Claim
 from cuewise.studies.labs import Lab
 
@@ -51,24 +50,19 @@ class Study:
     times: int = 1  # so many times the lab's epochs: some effects come late
 
 
+STUDIES: Registry[Study] = Registry("study", "cuewise.studies", instances_of(Study), "studies")
+
+
 def studies() -> dict[str, Study]:
-    """All studies by name: the files of this room that declare a STUDY."""
-    package = importlib.import_module(__package__ or "cuewise.studies")
-    found: dict[str, Study] = {}
-    for info in pkgutil.iter_modules(package.__path__):
-        if info.name.startswith(("ns_", "looc_")):
-            study = importlib.import_module(f"{package.__name__}.{info.name}").STUDY
-            found[study.name] = study
-    return dict(sorted(found.items()))
+    """All studies by name, those of installed packages included."""
+    return STUDIES.all()
 
 
 def choose(names: Sequence[str | Study]) -> list[Study]:
-    """The named studies, or all; a Study of one's own stands for itself."""
-    found = studies()
-    for name in names:
-        if isinstance(name, str) and name not in found:
-            raise UserError(f"no study {name!r}; there are: {', '.join(found)}")
-    return [found[n] if isinstance(n, str) else n for n in dict.fromkeys(names)] or list(found.values())
+    """The named studies (or package.module:Name, or Study objects), or all."""
+    if not names:
+        return list(studies().values())
+    return [STUDIES.get(n) if isinstance(n, str) else n for n in dict.fromkeys(names)]
 
 
 def only_arms(chosen: Sequence[Study], lab: Lab, patterns: Sequence[str]) -> list[Study]:

@@ -1,30 +1,35 @@
-"""What a measure is: named quantities of a trained arm, taken where the lab has every set that is needed; the list of all."""
+"""What a measure is: named quantities of a trained arm, taken where the lab has every set that it needs."""
 
 from __future__ import annotations
 
 import hashlib
-import importlib
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from cuewise.registry import Registry, instances_of
 from cuewise.studies.labs import Lab, Sets
-from cuewise.studies.trained import Trained
+from cuewise.studies.measures.arm import TrainedArm
 
 Quantities = dict[str, float]
+Take = Callable[[TrainedArm], Quantities]
 
 
 @dataclass(frozen=True)
 class Measure:
-    """`needs`: roles of the lab's sets; a role that ends in / stands for all that begin so, one that ends in ? may be missing."""
+    """`needs`: roles of the lab's sets. A role that ends in / stands for all that begin with it; one that ends in ? is optional.
+
+    version: raise it when the numbers change, so that they are taken again.
+    """
 
     name: str
+    summary: str
     needs: tuple[str, ...]
-    version: int
-    take: Callable[[Trained, Lab], Quantities]
+    take: Take
+    version: int = 1
 
     def sets(self, lab: Lab) -> Sets | None:
-        """The sets it would use, or None where the lab lacks one that it cannot do without."""
+        """The sets it would use, or None where the lab lacks one that it needs."""
         found: dict[str, Sequence[str]] = {}
         for need in self.needs:
             name = need.removesuffix("?")
@@ -45,26 +50,19 @@ class Measure:
         return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
-_MEASURES: dict[str, Measure] = {}
+def measure(name: str, summary: str, *needs: str, version: int = 1) -> Callable[[Take], Measure]:
+    """Decorator: the function becomes the measure `name`."""
+    return lambda take: Measure(name, summary, needs, take, version)
 
 
-def measure(name: str, *needs: str, version: int = 1) -> Callable[..., Callable[[Trained, Lab], Quantities]]:
-    """Decorator: list the function as measure `name`."""
-
-    def add(take: Callable[[Trained, Lab], Quantities]) -> Callable[[Trained, Lab], Quantities]:
-        _MEASURES[name] = Measure(name, needs, version, take)
-        return take
-
-    return add
-
-
-def applicable(names: tuple[str, ...], lab: Lab) -> list[Measure]:
-    """Those of the named measures for which the lab has the data."""
-    return [m for n in names if (m := find_measure(n)).sets(lab) is not None]
+MEASURES: Registry[Measure] = Registry("measure", "cuewise.studies.measures", instances_of(Measure))
 
 
 def find_measure(name: str) -> Measure:
-    """By its name."""
-    for room in ("cue_measures", "factor_measures"):
-        importlib.import_module(f"cuewise.studies.{room}")
-    return _MEASURES[name]
+    """By its name, or by package.module:Name."""
+    return MEASURES.get(name)
+
+
+def applicable(names: Sequence[str], lab: Lab) -> list[str]:
+    """Those of the named measures for which the lab has the data."""
+    return [n for n in names if find_measure(n).sets(lab) is not None]

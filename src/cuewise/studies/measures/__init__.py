@@ -1,0 +1,13 @@
+"""What is measured of a trained arm: one function per measure, found by being there, or `package.module:Name`.
+
+    @measure("mine", "accuracy on my pictures", "probe", "mine")
+    def mine(arm: TrainedArm) -> Quantities:
+        return {"mine": arm.accuracy("probe", "mine")}
+
+The numbers come from `cuewise.audits` and `cuewise.probes`; a measure only chooses sets and names.
+"""
+
+from cuewise.studies.measures.arm import TrainedArm, opened
+from cuewise.studies.measures.measure import Measure, Quantities, applicable, find_measure, measure
+
+__all__ = ["Measure", "Quantities", "TrainedArm", "applicable", "find_measure", "measure", "opened"]

@@ -1,0 +1,111 @@
+"""Which cues a trained arm relies on: accuracies, decisions and similarities."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from cuewise.audits.change import change
+from cuewise.audits.coarse_fine import breed_kinds
+from cuewise.audits.measures import class_accuracies, conflict_scores, near_chance, right_on_copies
+from cuewise.audits.pairs import PAIRS, PairSettings, recipe_of, similarities
+from cuewise.cues.patches import parse_range
+from cuewise.studies.labs import Lab
+from cuewise.studies.measures.arm import TrainedArm
+from cuewise.studies.measures.measure import Quantities, measure
+
+CORRUPTIONS = ("gaussian_noise", "motion_blur", "fog", "jpeg_compression")  # one of each family
+SEVERITY, CORRUPTED = 3, 400  # images
+PAIRED = 512  # images whose pairs are compared
+
+
+@measure("clean", "linear accuracy on images like those that were trained on", "probe", "clean?", version=2)
+def clean(arm: TrainedArm) -> Quantities:
+    if "clean" in arm.lab.sets:
+        return {"clean": arm.accuracy("probe", "clean")}
+    return {"clean": arm.held_out_accuracy("probe")}
+
+
+@measure("conflict", "decisions where shape and texture disagree", "probe", "conflict")
+def conflict(arm: TrainedArm) -> Quantities:
+    """Images whose two cues are of the same class are dropped."""
+    scores, _, _ = conflict_scores(arm.model, arm.answerer(), arm.data("conflict"))
+    found = {s.name: s.value for s in scores}
+    return {name: found[name] for name in ("shape_bias", "shape_accuracy", "texture_accuracy")}
+
+
+@measure("cues", "accuracy from one cue alone", "probe", "texture_only", "silhouette", "sketch")
+def cues(arm: TrainedArm) -> Quantities:
+    """texture_free is the mean of silhouette and sketch."""
+    out = {f"cue/{role}": arm.accuracy("probe", role) for role in ("texture_only", "silhouette", "sketch")}
+    return out | {"texture_free": (out["cue/silhouette"] + out["cue/sketch"]) / 2}
+
+
+@measure("fine", "a probe on breeds: the breed is right (fine), its kind is (coarse)", "fine_train", "fine")
+def fine(arm: TrainedArm) -> Quantities:
+    answerer, data = arm.answerer("fine_train"), arm.data("fine")
+    found = arm.model.features(data)
+    labels, said = answerer.labels(data)[found.index], answerer.say(found.features)
+    kinds = np.array([breed_kinds(arm.data("fine_train"))[name] for name in answerer.classes])
+    return {"fine": float((said == labels).mean()), "coarse": float((kinds[said] == kinds[labels]).mean())}
+
+
+@measure("texture_classes", "accuracy on pure texture by class: median, highest, share near chance", "probe",
+         "texture_only")  # fmt: skip
+def texture_classes(arm: TrainedArm) -> Quantities:
+    answerer = arm.answerer()
+    found = class_accuracies(arm.model, answerer, arm.data("texture_only"))
+    shares = [right / images for right, images in found.values()]
+    return {
+        "texture_classes/median": float(np.median(shares)),
+        "texture_classes/highest": max(shares),
+        "texture_classes/near_chance": near_chance(found, len(answerer.classes)),
+    }
+
+
+@measure(
+    "similarity", "mean cosine and spread of four kinds of pairs, in evaluation mode", "probe", version=2
+)
+def similarity(arm: TrainedArm) -> Quantities:
+    """The same pairs for every arm."""
+    _, found = similarities(arm.model, arm.data("probe"), pair_settings(arm.lab), PAIRED)
+    out: Quantities = {}
+    for pair in PAIRS:
+        out[f"similarity/{pair}"] = float(found[pair].mean())
+        out[f"similarity/{pair}_std"] = float(found[pair].std(ddof=1))
+    return out
+
+
+def pair_settings(lab: Lab) -> PairSettings:
+    """The lab's views and patches, not the arm's."""
+    views: dict[str, Any] = {
+        k: tuple(v) if isinstance(v, list) else v for k, v in lab.base.get("views", {}).items()
+    }
+    patch = lab.patch.get("patch_size")
+    return PairSettings(replace(recipe_of(lab.base["size"]), **views), parse_range(patch) if patch else None)
+
+
+@measure("ood", "a probe on the first domain, tested on each of the others", "ood_train", "ood/", version=2)
+def ood(arm: TrainedArm) -> Quantities:
+    """texture_free is the mean over the domains."""
+    out = {role: arm.accuracy("ood_train", role) for role in arm.lab.sets if role.startswith("ood/")}
+    return out | {
+        "ood_train": arm.held_out_accuracy("ood_train"),
+        "texture_free": float(np.mean(list(out.values()))),
+    }
+
+
+@measure("disjoint", "a probe on shapes in textures that it never saw", "disjoint_train", "disjoint")
+def disjoint(arm: TrainedArm) -> Quantities:
+    return {"disjoint": arm.accuracy("disjoint_train", "disjoint")}
+
+
+@measure("corrupted", "the clean probe on one corruption of each family at severity 3", "probe", "corrupted")
+def corrupted(arm: TrainedArm) -> Quantities:
+    """Radii are scaled to the image."""
+    whole = arm.data("corrupted")
+    part = whole.select(np.random.default_rng(0).permutation(len(whole))[:CORRUPTED])
+    changes = [change("corrupted", corruption=c, severity=SEVERITY) for c in CORRUPTIONS]
+    return {"corrupted": float(np.nanmean(right_on_copies(arm.model, arm.answerer(), part, changes)))}
