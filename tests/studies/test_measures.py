@@ -15,7 +15,7 @@ from PIL import Image
 from cuewise.config import merge
 from cuewise.cues import patches
 from cuewise.cues.corruptions import variants
-from cuewise.cues.texture import texture_cue
+from cuewise.cues.texture import Texture
 from cuewise.data import Dataset, open_data
 from cuewise.encoders import Encoder, load_encoder
 from cuewise.probes import LinearProbe
@@ -185,7 +185,7 @@ def test_similarities_of_pairs(run: Path, found: Found) -> None:
         shown["positive"].append(apply(image, positive, 32))
         cut = patches.sample(rng, 32, 32, 32, (low, high))
         shown["patch"].append(patches.apply(shown["query"][-1], cut))
-        shown["texture"].append(apply(texture_cue(image, rng, fast=True), query, 32))
+        shown["texture"].append(apply(Texture(fast=True)(image, rng), query, 32))
     z = {}
     for role, images in shown.items():
         with torch.no_grad():

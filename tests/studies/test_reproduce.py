@@ -3,19 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import signal
-import subprocess
-import sys
-import time
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-import psutil
 import pytest
-import torch
 from PIL import Image
 
 from cuewise.cli import main
@@ -95,6 +88,7 @@ def test_arms_share_seed_and_order(done: Path) -> None:
         assert {k for k in first if first[k] != second[k]} <= {"negatives", "alpha", "patch_size"}
 
 
+@pytest.mark.usefixtures("in_process")
 def test_a_second_call_trains_nothing(done: Path) -> None:
     before = {p: p.stat().st_mtime_ns for p in (done / "arms").rglob("*") if ".cuewise" not in p.parts}
     results = json.loads((done / "results.json").read_text())
@@ -107,6 +101,7 @@ def test_a_second_call_trains_nothing(done: Path) -> None:
     } == before
 
 
+@pytest.mark.usefixtures("in_process")
 def test_another_study_finds_the_arms(done: Path) -> None:
     """Trained arms are shared by their hash; only what is new is measured."""
     other = replace(STUDY, name="other", arms=lambda lab: [Arm("same", lab.negative(1.0), x=0)], measures=("clean",),
@@ -117,6 +112,7 @@ def test_another_study_finds_the_arms(done: Path) -> None:
     run_studies([STUDY], done, lab=LAB, seeds=3)
 
 
+@pytest.mark.usefixtures("in_process")
 def test_some_arms_only(done: Path) -> None:
     run_studies([STUDY], done, lab=LAB, seeds=3, arms=["pa*"])
     found = json.loads((done / "results.json").read_text())
@@ -151,6 +147,7 @@ def test_another_method() -> None:
         with_method(SHAPES, "byol")
 
 
+@pytest.mark.usefixtures("in_process")
 def test_a_study_may_train_longer(tmp_path: Path) -> None:
     longer = replace(STUDY, name="longer", times=2)
     run_studies([longer], tmp_path / "out", lab=LAB, seeds=1, arms=["plain"])
@@ -161,6 +158,7 @@ def test_a_study_may_train_longer(tmp_path: Path) -> None:
     assert found["trained_now"] == 1
 
 
+@pytest.mark.usefixtures("in_process")
 def test_a_changed_protocol_measures_again_without_training(done: Path) -> None:
     lab = replace(LAB, sets={**LAB.sets, "clean": ["shapes:aligned?rho=1&n=48&part=test&size=32"]})
     files = len(list((done / "arms").rglob("measured/clean-*.json")))
@@ -205,57 +203,7 @@ def test_an_arm_of_other_settings_is_trained_again(tmp_path: Path) -> None:
     assert "temperature: 0.2" in file.read_text()
 
 
-KILLED = """
-import sys
-from pathlib import Path
-from cuewise.studies.run import run_studies
-from tests.studies.tiny import LONG, STUDY
-run_studies([STUDY], Path(sys.argv[1]), lab=LONG, seeds=1, jobs="2")
-"""
-
-
-def test_resume_after_a_kill(tmp_path: Path) -> None:
-    """kill -9 on the study: its workers leave by themselves after a checkpoint, and the next call ends as if nothing was."""
-    out = tmp_path / "out"
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join(sys.path)}
-    study = subprocess.Popen(
-        [sys.executable, "-c", KILLED, str(out)], env=environment, stderr=subprocess.DEVNULL
-    )
-    wait_for(lambda: study.poll() is not None or any(steps(run) >= 3 for run in (out / "arms").glob("*")))
-    assert study.poll() is None, "the study ended before it was killed"
-    workers = psutil.Process(study.pid).children()
-    assert len(workers) == 2
-    study.send_signal(signal.SIGKILL)
-    study.wait()
-    wait_for(lambda: not any(w.is_running() and w.status() != psutil.STATUS_ZOMBIE for w in workers))
-    begun = {run.name: steps(run) for run in (out / "arms").glob("*")}
-    assert any(0 < n < 40 for n in begun.values())
-    assert not (out / "results.json").exists()
-
-    run_studies([STUDY], out, lab=LONG, seeds=1)
-    assert json.loads((out / "results.json").read_text())["trained_now"] >= 1
-    whole = job_of(LONG.config({}, "simclr", 0, 20), tmp_path / "whole", ("clean",))
-    run_job(whole, LONG)
-    first, second = (
-        torch.load(Path(folder) / "checkpoints" / "last.ckpt", weights_only=True)["method"]
-        for folder in (whole.folder, out / "arms" / Path(whole.folder).name)
-    )
-    assert all(torch.equal(first[k], second[k]) for k in first if isinstance(first[k], torch.Tensor))
-
-
-def steps(run: Path) -> int:
-    file = run / "metrics.jsonl"
-    rows = [r for r in file.read_text().splitlines() if r.endswith("}")] if file.is_file() else []
-    return int(json.loads(rows[-1])["step"]) if rows else 0
-
-
-def wait_for(condition, seconds: float = 240.0) -> None:
-    until = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < until, "waited too long"
-        time.sleep(0.05)
-
-
+@pytest.mark.usefixtures("in_process")
 def test_a_failing_arm_says_why(tmp_path: Path) -> None:
     lab = replace(LAB, base={**LAB.base, "batch_size": 4096})
     with pytest.raises(UserError, match="batch"):
@@ -280,6 +228,7 @@ def test_epochs_that_fit_a_budget() -> None:
     assert fitting_epochs(0.1, 1, 8, [1.0, 1.0], 0.0) == 1
 
 
+@pytest.mark.usefixtures("in_process")
 def test_a_budget_is_kept(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run_studies([STUDY], tmp_path / "out", lab=LONG, seeds=1, budget=0.02)
     said = capsys.readouterr().err
@@ -295,19 +244,24 @@ def test_job_is_plain_json() -> None:
     assert Job(**{k: v for k, v in content.items() if k != "lab"}).config == {"seed": 1}
 
 
-def test_in_the_shell(tmp_path: Path) -> None:
-    """Photographs on disk, by `cuewise reproduce`: one step a run."""
+@pytest.mark.usefixtures("in_process")
+def test_as_a_command(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Photographs on disk, by `cuewise reproduce`: one step per run."""
     rng = np.random.default_rng(0)
     for domain in ("photos", "ood/a", "ood/b"):
         for name in ("ant", "bee"):
             (tmp_path / domain / name).mkdir(parents=True)
             for i in range(66):
                 Image.fromarray(photograph(rng)).save(tmp_path / domain / name / f"{i}.jpg", quality=90)
+    monkeypatch.chdir(tmp_path)
     words = "reproduce looc-color --data photos --ood ood/a ood/b --out out --epochs 1 --seeds 1 --json found.json"
-    ran = shell(tmp_path, *words.split())
-    assert ran.returncode == 0, ran.stderr
-    assert "looc-color claim 31 (B)" in ran.stdout
-    assert "took" in ran.stdout
+    monkeypatch.setattr("sys.argv", ["cuewise", *words.split()])
+    assert main(words.split()) == 0
+    printed = capsys.readouterr()
+    assert "looc-color claim 31 (B)" in printed.out
+    assert "took" in printed.out
     found = json.loads((tmp_path / "out" / "results.json").read_text())
     assert found["lab"] == "photographs"
     assert {"clean", "colour", "ood/b", "texture_free"} <= set(found["studies"]["looc-color"]["quantities"])
@@ -329,12 +283,6 @@ def test_mistakes_in_the_shell(
         complaint = capsys.readouterr().err
         assert said in complaint
         assert len(complaint.strip().splitlines()) == 1
-
-
-def shell(place: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    command = [sys.executable, "-m", "cuewise", *words]
-    return subprocess.run(command, cwd=place, env=environment, capture_output=True, text=True, timeout=600)
 
 
 def test_a_study_shows_only_what_it_asked_for() -> None:

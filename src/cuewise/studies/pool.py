@@ -100,7 +100,7 @@ def run_all(
                 worker: Worker = key.data
                 number, answer = worker.job, worker.answer()
                 if answer is not None and number is not None:
-                    _raise(answer, log)
+                    raise_error(answer, log)
                     done(number, answer)
                     feed(worker)
                     continue
@@ -122,9 +122,9 @@ def run_all(
         selector.close()
 
 
-def _raise(answer: dict[str, Any], log: Path) -> None:
+def raise_error(answer: dict[str, Any], log: Path) -> None:
     if "error" in answer:
-        if answer["mend"]:
+        if answer["user_error"]:
             raise UserError(answer["error"])
         raise RuntimeError(f"an arm failed (see {log}):\n{answer['error']}")
 

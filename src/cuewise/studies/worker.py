@@ -1,4 +1,4 @@
-"""A process that runs jobs: one JSON line in, one JSON line out; it stops after a checkpoint when its parent is gone."""
+"""A process that runs jobs: one JSON line in, one JSON line out. When its parent ends, it writes a checkpoint and ends."""
 
 from __future__ import annotations
 
@@ -18,28 +18,35 @@ def main() -> int:
     """Serve until standard input ends. Everything that jobs print goes to standard error."""
     import torch
 
-    from cuewise.studies.jobs import Job, run_job
-    from cuewise.studies.labs import Lab
-    from cuewise.studies.timing import time_job
-
     torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", "1")))
     out, sys.stdout = sys.stdout, sys.stderr
     lines = listen()
     while (line := lines.get()) is not None:
-        asked = json.loads(line)
-        lab = Lab(**asked.pop("lab"))
-        seconds = asked.pop("time", False)
-        job = Job(**asked)
         try:
-            answer: dict[str, Any] = {"timed": time_job(job)} if seconds else {"measured": run_job(job, lab)}
+            answer = serve(line)
         except Interrupted:
             return 130
-        except UserError as error:
-            answer = {"error": str(error), "mend": True}
-        except Exception:
-            answer = {"error": traceback.format_exc(), "mend": False}
         print(json.dumps(answer), file=out, flush=True)
     return 0
+
+
+def serve(line: str) -> dict[str, Any]:
+    """One job: what was measured, how long an image takes, or the error and whether it is the user's to fix."""
+    from cuewise.studies.jobs import Job, run_job
+    from cuewise.studies.labs import Lab
+    from cuewise.studies.timing import time_job
+
+    asked = json.loads(line)
+    lab, only_time = Lab(**asked.pop("lab")), asked.pop("time", False)
+    job = Job(**asked)
+    try:
+        return {"timed": time_job(job)} if only_time else {"measured": run_job(job, lab)}
+    except Interrupted:
+        raise
+    except UserError as error:
+        return {"error": str(error), "user_error": True}
+    except Exception:
+        return {"error": traceback.format_exc(), "user_error": False}
 
 
 def listen() -> queue.Queue[str | None]:
