@@ -17,6 +17,7 @@ from cuewise.data.index import Builder, Index
 from cuewise.data.placed import PlacedFile
 from cuewise.data.source import Listed
 from cuewise.data.zip_directory import Member, members
+from cuewise.errors import UserError
 
 STORED, DEFLATED = 0, 8
 LOCAL = 30  # bytes of a member's own header before its name
@@ -37,7 +38,7 @@ class Zip(Listed):
         data = self.file.pread(stored, int(where["at"][i]))
         try:
             if where["method"][i] == DEFLATED:
-                data = zlib.decompress(data, -15, max(size, 1))
+                data = zlib.decompressobj(-15).decompress(data, size + 1)  # one more would already be a lie
         except zlib.error as error:
             raise BrokenImage(self.name(i), f"damaged inside the archive ({error})") from None
         if len(data) != size or zlib.crc32(data) != int(where["crc"][i]):
@@ -54,8 +55,11 @@ def index_zip(path: str, inside: str) -> Index:
         return found[0]
     taken = time.time_ns()
     builder = Builder("at", "stored", "size", "method", "crc")
-    with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-        _add_members(data, path, inside, builder)
+    with open(path, "rb") as file:
+        if os.fstat(file.fileno()).st_size == 0:
+            raise UserError(f"{path} is empty; make or fetch the archive again")
+        with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+            _add_members(data, path, inside, builder)
     index = builder.finish()
     cache.save(key, index, {"taken": taken, "file": stamp})
     return index
@@ -106,12 +110,14 @@ def _inspect(data: mmap.mmap, member: Member) -> tuple[str | None, int]:
     if member.method not in (STORED, DEFLATED):
         return f"compressed by method {member.method}: pack the archive with plain deflate", 0
     head = data[member.header : member.header + LOCAL]
-    if len(head) < LOCAL or head[:4] != b"PK\x03\x04":
+    if member.header + LOCAL > len(data) or len(head) < LOCAL or head[:4] != b"PK\x03\x04":
         return "damaged inside the archive (no header where the directory says)", 0
     names, extra = struct.unpack_from("<HH", head, 26)
     at = member.header + LOCAL + names + extra
     if at + member.stored > len(data):
         return "damaged inside the archive (cut off)", 0
+    if member.method == STORED and member.size != member.stored:
+        return "damaged inside the archive (two sizes)", 0
     first = data[at : at + min(member.stored, HEAD if member.method == STORED else 512)]
     if member.method == DEFLATED:
         try:

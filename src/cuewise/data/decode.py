@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import logging
+import os
 import warnings
 
 import numpy as np
@@ -16,7 +17,8 @@ from cuewise.data.headers import JpegHeader, kind, missing_scans, read_jpeg_head
 
 Image = NDArray[np.uint8]  # H×W×3, RGB, C-contiguous
 
-MAX_PIXELS = 178_956_970  # where Pillow, too, refuses: 512 MB of RGB
+MAX_PIXELS = 1 << 26  # of one image: decoding it takes at most 0.6 GB; CUEWISE_MAX_PIXELS allows more
+STRIP = 1 << 20  # pixels converted at once
 logging.getLogger("PIL").addHandler(logging.NullHandler())  # else its complaints reach the terminal
 
 
@@ -89,8 +91,11 @@ def upright(pixels: Image, orientation: int) -> Image:
 def _check_size(width: int, height: int, name: str) -> None:
     if width < 1 or height < 1:
         raise BrokenImage(name, f"zero size ({width}×{height} pixels)")
-    if width * height > MAX_PIXELS:
-        raise BrokenImage(name, f"{width}×{height} pixels are more than the {MAX_PIXELS} allowed")
+    given = os.environ.get("CUEWISE_MAX_PIXELS", "")
+    most = int(given) if given.isdigit() else MAX_PIXELS
+    if width * height > most:
+        why = f"{width}×{height} pixels are more than the {most} allowed"
+        raise BrokenImage(name, f"{why}: make it smaller, or set CUEWISE_MAX_PIXELS")
 
 
 def _decode_other(data: bytes, name: str) -> Image:
@@ -100,7 +105,8 @@ def _decode_other(data: bytes, name: str) -> Image:
             _check_size(*image.size, name)
             image.seek(0)
             image.load()
-            return to_rgb(ImageOps.exif_transpose(image), name)
+            ImageOps.exif_transpose(image, in_place=True)
+            return to_rgb(image, name)
     except BrokenImage:
         raise
     except MemoryError:
@@ -119,17 +125,29 @@ def _reason(error: Exception) -> str:
 
 def to_rgb(image: Pillow.Image, name: str) -> Image:
     """Pillow image of any mode → RGB; 16 bit by the high byte, transparency composited on white."""
+    width, height = image.size
+    rows = max(1, STRIP // max(1, width))
+    if rows >= height:
+        return _to_rgb(image, name)
+    out: Image = np.empty((height, width, 3), np.uint8)
+    for top in range(0, height, rows):
+        strip = image.crop((0, top, width, min(height, top + rows)))
+        out[top : top + rows] = _to_rgb(strip, name)
+    return out
+
+
+def _to_rgb(image: Pillow.Image, name: str) -> Image:
     mode = image.mode
     if mode.startswith("I"):  # I;16, I;16B, …, and I, which Pillow uses for 16-bit PGM
         values = np.asarray(image).astype(np.int64)
         if values.min() < 0 or values.max() > 65535:
-            raise BrokenImage(name, "32-bit pixels: save it with 8 or 16 bits a channel")
+            raise BrokenImage(name, "32-bit pixels: save it with 8 or 16 bits per channel")
         return np.repeat((values >> 8).astype(np.uint8)[:, :, None], 3, axis=2)
     if mode == "F":
-        raise BrokenImage(name, "floating-point pixels: save it with 8 or 16 bits a channel")
+        raise BrokenImage(name, "floating-point pixels: save it with 8 or 16 bits per channel")
     if mode in ("RGBA", "LA", "PA", "La", "RGBa") or "transparency" in image.info:
         return _on_white(np.asarray(image.convert("RGBA")))
-    return np.ascontiguousarray(np.asarray(image.convert("RGB")))
+    return np.ascontiguousarray(np.asarray(image if mode == "RGB" else image.convert("RGB")))
 
 
 def _on_white(rgba: NDArray[np.uint8]) -> Image:

@@ -11,10 +11,11 @@ from typing import Any
 
 from cuewise.data import cache
 from cuewise.data.decode import BrokenImage
-from cuewise.data.headers import HEAD, complaint, has_image_ending
+from cuewise.data.headers import HEAD, MAX_BYTES, complaint, has_image_ending
 from cuewise.data.index import Builder, Index
 from cuewise.data.source import Listed
 
+READ = os.O_RDONLY | os.O_CLOEXEC | getattr(os, "O_NONBLOCK", 0)  # a pipe must not block
 Key = tuple[int, int]  # device and inode of a folder
 GONE = frozenset(
     [
@@ -42,9 +43,9 @@ class Folder(Listed):
     def read(self, i: int) -> bytes:
         """The file as it lies on disk: one open, one read."""
         try:
-            handle = os.open(os.path.join(self.root, self.index.raw(i)), os.O_RDONLY | os.O_CLOEXEC)
+            handle = os.open(os.path.join(self.root, self.index.raw(i)), READ)
             try:
-                return _read_all(handle)
+                return _read_all(handle, self.name(i))
             finally:
                 os.close(handle)
         except OSError as error:
@@ -53,8 +54,13 @@ class Folder(Listed):
             raise BrokenImage(self.name(i), f"cannot be read ({os.strerror(error.errno or 0)})") from None
 
 
-def _read_all(handle: int) -> bytes:
-    size = os.fstat(handle).st_size
+def _read_all(handle: int, name: str) -> bytes:
+    facts = os.fstat(handle)
+    size = facts.st_size
+    if not stat.S_ISREG(facts.st_mode):
+        raise BrokenImage(name, "not a regular file any more")
+    if size > MAX_BYTES:
+        raise BrokenImage(name, f"{size} bytes, of which at most {MAX_BYTES} are read")
     data = os.read(handle, size + 1)
     if len(data) == size:
         return data
@@ -106,7 +112,7 @@ def _facts(path: bytes) -> list[int]:
 def check_file(path: bytes) -> str | None:
     """Why a file with an image's ending cannot be used, from its first bytes; None where it can."""
     try:
-        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)  # a pipe must not block
+        handle = os.open(path, READ)
         try:
             facts = os.fstat(handle)
             if not stat.S_ISREG(facts.st_mode):

@@ -12,6 +12,7 @@ ENDINGS = frozenset(
     ending.encode() for ending in _ENDINGS + [e for e in ("webp", "avif") if features.check(e)]
 )
 HEAD = 32  # bytes that `kind` needs
+MAX_BYTES = 1 << 29  # of one image file; a larger one is refused before it is read
 
 
 def has_image_ending(name: bytes) -> bool:
@@ -45,6 +46,8 @@ def complaint(size: int, head: bytes) -> str | None:
     """Why a file with an image's ending is none, or None where it may be one."""
     if size == 0:
         return "empty file"
+    if not 0 < size <= MAX_BYTES:
+        return f"declares {size} bytes, of which at most {MAX_BYTES} are read"
     if kind(head) is None:
         return "not an image (its first bytes belong to no known format)"
     return None
@@ -103,6 +106,8 @@ def missing_scans(data: bytes, header: JpegHeader) -> bool:
     Decoders show such a file without a word, only blurred: it was cut between two scans.
     """
     at = header.progressive
+    if at + 6 + 3 * header.components > len(data):
+        return True
     precision = {
         data[at + 6 + 3 * k]: [14] * 64 for k in range(header.components)
     }  # missing bits, by component

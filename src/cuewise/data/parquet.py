@@ -95,7 +95,7 @@ def _copy(path: str, out: Any) -> Index:
                 row += 1
     except OSError as error:
         raise UserError(f"{path} cannot be read as parquet ({error}); make or fetch it again") from None
-    except ValueError as error:  # pyarrow's own errors are ValueErrors
+    except (ValueError, KeyError, NotImplementedError, MemoryError) as error:  # pyarrow's own are below these
         raise UserError(f"{path} cannot be read as parquet ({error}); make or fetch it again") from None
     return _index(builder, labels, columns)
 

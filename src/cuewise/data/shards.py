@@ -6,7 +6,7 @@ import os
 import tarfile
 import time
 from collections.abc import Sequence
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from cuewise.data import cache
 from cuewise.data.archive import wanted
@@ -56,12 +56,25 @@ def index_shards(paths: Sequence[str]) -> Index:
     for shard, path in enumerate(paths):
         with open(path, "rb") as file:
             _add_shard(file, path, shard, builder)
-    index = builder.finish(rename=lambda name, shard: _tell_apart(name, paths[shard]))
+    index = builder.finish(rename=lambda name, shard: _distinguish(name, paths[shard]))
     cache.save(key, index, {"taken": taken, "files": stamps})
     return index
 
 
-def _tell_apart(name: bytes, path: str) -> bytes:
+class Headers:
+    """A tar as tarfile sees it: it reads names and headers only, never more than a megabyte at once."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self.tell, self.seek, self.name = file.tell, file.seek, file.name
+        self._read = file.read
+
+    def read(self, size: int) -> bytes:
+        if not 0 <= size <= 1 << 20:
+            raise tarfile.ReadError(f"a header of {size} bytes")
+        return self._read(size)
+
+
+def _distinguish(name: bytes, path: str) -> bytes:
     """'dog/rex.jpg' → 'dog/rex (shards-001).jpg'."""
     stem, dot, ending = name.rpartition(b".")
     shard = os.fsencode(os.path.splitext(os.path.basename(path))[0])
@@ -72,9 +85,18 @@ def _add_shard(file: BinaryIO, path: str, shard: int, builder: Builder) -> None:
     before = len(builder)
     try:
         # Only plain tars: in a compressed one, a place in the file says nothing.
-        with tarfile.open(fileobj=file, mode="r:", encoding="utf-8", errors="surrogateescape") as tar:
+        headers: Any = Headers(file)
+        with tarfile.open(fileobj=headers, mode="r:", encoding="utf-8", errors="surrogateescape") as tar:
             _add_members(tar, file, shard, builder)
-    except (tarfile.TarError, EOFError, ValueError) as error:
+    except (
+        tarfile.TarError,
+        EOFError,
+        ArithmeticError,
+        LookupError,
+        ValueError,
+        OSError,
+        RecursionError,
+    ) as error:
         if len(builder) == before:
             raise UserError(f"{path} is not a plain tar ({error}); make or fetch it again") from None
         builder.skip(os.fsencode(os.path.basename(path)), f"damaged tar, read only in part ({error})")
@@ -83,7 +105,11 @@ def _add_shard(file: BinaryIO, path: str, shard: int, builder: Builder) -> None:
 def _add_members(tar: tarfile.TarFile, file: BinaryIO, shard: int, builder: Builder) -> None:
     """Images, and the numbers in `.cls` files that stand beside them under the same stem."""
     image_stem, number_stem, number = b"", b"", -1
+    end, last = os.fstat(file.fileno()).st_size, -1
     while (member := tar.next()) is not None:
+        if member.size < 0 or member.offset <= last:
+            raise tarfile.ReadError(f"a member of {member.size} bytes")
+        last = member.offset
         tar.members.clear()  # type: ignore[attr-defined]  # else it keeps an object for each
         name = safe_name(os.fsencode(member.name))
         stem = name.rpartition(b".")[0]
@@ -94,6 +120,8 @@ def _add_members(tar: tarfile.TarFile, file: BinaryIO, shard: int, builder: Buil
         if not wanted(name):
             continue
         why = complaint(member.size, _piece(file, member, HEAD)) if _whole(member) else "a link, not a file"
+        if why is None and member.offset_data + member.size > end:
+            why = "cut off at the end of its tar"
         if why is not None:
             builder.skip(name, why)
             continue

@@ -22,6 +22,7 @@ from torch.utils.data import DataLoader
 from torch.utils.data._utils import signal_handling
 
 from cuewise.data.batches import Batch, Maker
+from cuewise.data.parent import end_with_parent
 from cuewise.data.plan import Keys
 from cuewise.errors import UserError
 
@@ -103,6 +104,7 @@ def _same(batch: Batch) -> Batch:
 def prepare_worker(number: int) -> None:
     """Runs first in a worker: the main process answers Ctrl-C, and one thread is enough."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    end_with_parent()
     torch.set_num_threads(1)
     os.environ["OPENCV_FOR_THREADS_NUM"] = "1"  # for an OpenCV that is imported only later
     if "cv2" in sys.modules:

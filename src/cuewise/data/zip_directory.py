@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from cuewise.errors import UserError
 
+ENTRY = 46  # bytes of a line of the directory before its name
 SMALL = 0xFFFFFFFF  # in a field of the old format: the number stands in the 64-bit extra field
 
 
@@ -29,16 +30,16 @@ def members(data: mmap.mmap, path: str) -> Iterator[Member]:
     """The members in the directory's order, with names made safe: relative, forward slashes, no `..`."""
     at, count = _locate(data, path)
     for _ in range(count):
-        if data[at : at + 4] != b"PK\x01\x02":
+        if data[at : at + 4] != b"PK\x01\x02" or at + ENTRY > len(data):
             raise UserError(f"{path}: the archive's directory is damaged; make or fetch the archive again")
         flags, method, crc, stored, size, n, extra, comment, header = struct.unpack_from(
             "<HH4xIIIHHH8xI", data, at + 8
         )
-        raw = data[at + 46 : at + 46 + n]
+        raw = data[at + ENTRY : at + ENTRY + n]
         if SMALL in (stored, size, header):
-            stored, size, header = _large(data[at + 46 + n : at + 46 + n + extra], stored, size, header)
+            stored, size, header = _large(data[at + ENTRY + n : at + ENTRY + n + extra], stored, size, header)
         yield Member(safe_name(raw, utf8=bool(flags & 0x800)), flags, method, crc, stored, size, header)
-        at += 46 + n + extra + comment
+        at += ENTRY + n + extra + comment
 
 
 def safe_name(raw: bytes, *, utf8: bool = True) -> bytes:
@@ -59,10 +60,10 @@ def _locate(data: mmap.mmap, path: str) -> tuple[int, int]:
     count, size, at = struct.unpack_from("<HII", data, end + 10)
     if data[max(0, end - 20) : end][:4] == b"PK\x06\x07":  # 64-bit archive
         (place,) = struct.unpack_from("<Q", data, end - 12)
-        if data[place : place + 4] != b"PK\x06\x06":
+        if place + 56 > len(data) or data[place : place + 4] != b"PK\x06\x06":
             raise UserError(f"{path}: the archive's directory is damaged; make or fetch the archive again")
         count, size, at = struct.unpack_from("<QQQ", data, place + 32)
-    if at + size > len(data):
+    if at + size > end:
         raise UserError(f"{path} is not a complete zip archive; make or fetch it again")
     return at, count
 
