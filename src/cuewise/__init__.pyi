@@ -144,23 +144,23 @@ def probe(
     *,
     train: str | Path | Sequence[str | Path],
     test: str | Path | Sequence[str | Path] | None = None,
-    preset: str | None = None,
-    k: int | None = None,
-    temperature: float | None = None,
-    shots: int | Sequence[int] | None = None,
-    trials: int | None = None,
-    labels: str | Path | Sequence[str | Path] | None = None,
-    class_map: str | Path | None = None,
-    epochs: int | None = None,
-    batch_size: int | None = None,
-    lr: float | None = None,
-    steps: int | None = None,
     space: str | None = None,
     pretrained: bool = False,
     size: int | None = None,
     seed: int = 0,
     cache: bool = True,
     device: str = "auto",
+    shots: Sequence[int] | None = None,
+    trials: int | None = None,
+    class_map: str | int | Path | None = None,
+    preset: str | int | Path | None = None,
+    epochs: int | None = None,
+    batch_size: int | None = None,
+    lr: float | None = None,
+    steps: int | None = None,
+    k: int | None = None,
+    temperature: float | None = None,
+    labels: Sequence[str] | None = None,
 ) -> dict[str, Any]:
     """Score an encoder on labelled images: what its features know, or what it learns from there.
 
@@ -168,23 +168,23 @@ def probe(
     model: a run folder, encoder.safetensors, torchvision/NAME, timm/NAME (add :FILE for weights), package.module:factory
     train: labelled images the probe is fitted on; DATA?classes=imagenet100 (or a file) takes some classes
     test: labelled images it is scored on, each set by itself [a fifth of --train, held out]
-    preset: a paper's settings: linear ns, moco, looc, frozen_conv; finetune transfer, clean; multilabel oac, voc
-    k: neighbours of knn [20]
-    temperature: of knn's votes [0.07]
-    shots: images per class for fewshot, one number or several [5]
-    trials: draws of fewshot [10]
-    labels: tables of labels for multilabel, CSV or JSON: one for all sets, or one for --train and one for each --test
-    class_map: JSON or CSV that says which training class a class of a test set is, where the names differ
-    epochs: passes over the images, for finetune [the preset's]
-    batch_size: images per step, for finetune [the preset's]
-    lr: learning rate of finetune [the preset's, chosen on held-out images where there are several]
-    steps: stop fine-tuning after this many steps, the schedule unchanged
     space: of a looc run: v, z0, a left-out augmentation, all, or several joined by + [the encoder's features]
     pretrained: take the library's published weights of torchvision/NAME or timm/NAME: from its cache, else downloaded
     size: side of the input in pixels [the model's own]
     seed: seed of everything random [0]
     cache: keep features on disk and use them again (--no-cache does not) [on]
     device: auto, cpu, cuda, mps [auto]
+    shots: images per class, one number or several [5]
+    trials: draws of images [10]
+    class_map: JSON or CSV that says which training class a class of a test set is, where the names differ
+    preset: a paper's settings: oac, voc [the exact probe]
+    epochs: passes over the images [the preset's]
+    batch_size: images per step [the preset's]
+    lr: learning rate [the preset's, chosen on held-out images where there are several]
+    steps: stop after this many steps, the schedule unchanged
+    k: neighbours [20]
+    temperature: of the votes [0.07]
+    labels: tables of labels, CSV or JSON: one for all sets, or one for --train and one for each --test
     """
 
 def audit(
@@ -308,6 +308,7 @@ def export(
     out: str | Path,
     space: str | None = None,
     pretrained: bool = False,
+    normalise: bool = False,
     overwrite: bool = False,
 ) -> dict[str, Any]:
     """Write a trained encoder for another library.
@@ -317,6 +318,7 @@ def export(
     out: the file to write
     space: of a looc run: v, z0, a left-out augmentation, all, or several joined by + (onnx)
     pretrained: take the library's published weights of torchvision/NAME or timm/NAME: from its cache, else downloaded
+    normalise: onnx: put mean and std into the file, which then takes RGB in 0…1
     overwrite: replace the file in --out
     """
 

@@ -65,9 +65,7 @@ def makers() -> dict[str, str]:
 
 
 def probes() -> dict[str, str]:
-    from cuewise.probes.kinds import KINDS
-
-    return {name: kind.summary for name, kind in KINDS.items()}
+    return summaries("probes", "cuewise.probes")
 
 
 def recipes() -> dict[str, str]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, get_type_hints
 
 from cuewise.errors import UserError, nearest
-from cuewise.options import REQUIRED, Of, OfKind, Option, options_of
+from cuewise.options import REQUIRED, Of, OfKind, Option, no_option, options_of
 from cuewise.registry import TYPED, declared_members
 
 WIDTH = 110  # of --help
@@ -70,6 +70,7 @@ class Parser(argparse.ArgumentParser):
     """Errors are one line and exit with 2, as everywhere in cuewise."""
 
     verb: Verb
+    words: Sequence[str]
     flags: list[str]
 
     def error(self, message: str) -> Any:
@@ -84,6 +85,14 @@ class Parser(argparse.ArgumentParser):
         flag = next((w.partition("=")[0] for w in words if w.startswith("-")), None)
         if flag is None:
             return f"one argument too many: {' '.join(words)}"
+        other = next((o for o in self.verb.options().values() if o.flag == flag), None)
+        if (
+            other is not None and self.verb.source is not None
+        ):  # of another member than the one that was named
+            (kind,) = self.verb._named(self.words)
+            return str(
+                no_option(other.name, self.verb.source.options([kind]), f"the {self.verb.name} {kind}")
+            )
         near = nearest(flag, self.flags)
         return f"no option {flag}{f'; did you mean {near}?' if near else ''}"
 
@@ -123,7 +132,7 @@ def build_parser(name: str, function: Callable[..., dict[str, Any]], words: Sequ
         allow_abbrev=False,
         argument_default=argparse.SUPPRESS,
     )
-    parser.verb = verb
+    parser.verb, parser.words = verb, words
     for p in verb.positionals:
         nargs: Any = "*" if p.many else "?" if p.optional else None
         parser.add_argument(p.name, nargs=nargs, help=escape(p.help), metavar=p.name.upper())

@@ -23,6 +23,10 @@ class Score:
     n: int
     protocol: str
 
+    def item(self) -> float:
+        """The number alone, as numpy scalars give it; scikit-learn's searches read scores by it."""
+        return self.value
+
     def as_dict(self) -> dict[str, Any]:
         """Plain values for JSON; a number that is not finite becomes None, since JSON has no NaN."""
         return {

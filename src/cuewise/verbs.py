@@ -15,7 +15,7 @@ from typing import Annotated, Any
 from cuewise.options import COMMAS, Of, OfKind, One, Several, checked, texts
 
 Result = dict[str, Any]
-INPUT, PROBE, MACHINE = "input", "probes", "machine"  # groups of options under --help
+INPUT, MACHINE = "input", "machine"  # groups of options under --help
 
 Data = Annotated[
     Several,
@@ -176,43 +176,13 @@ def probe(
     test: Annotated[
         Several | None, "labelled images it is scored on, each set by itself [a fifth of --train, held out]"
     ] = None,
-    preset: Annotated[
-        str | None,
-        "a paper's settings: linear ns, moco, looc, frozen_conv; finetune transfer, clean; multilabel oac, voc",
-        PROBE,
-    ] = None,
-    k: Annotated[int | None, "neighbours of knn [20]", PROBE] = None,
-    temperature: Annotated[float | None, "of knn's votes [0.07]", PROBE] = None,
-    shots: Annotated[
-        int | Sequence[int] | None, "images per class for fewshot, one number or several [5]", PROBE
-    ] = None,
-    trials: Annotated[int | None, "draws of fewshot [10]", PROBE] = None,
-    labels: Annotated[
-        Several | None,
-        "tables of labels for multilabel, CSV or JSON: one for all sets, or one for --train and one for each --test",
-        PROBE,
-    ] = None,
-    class_map: Annotated[
-        One | None,
-        "JSON or CSV that says which training class a class of a test set is, where the names differ",
-        PROBE,
-    ] = None,
-    epochs: Annotated[int | None, "passes over the images, for finetune [the preset's]", PROBE] = None,
-    batch_size: Annotated[int | None, "images per step, for finetune [the preset's]", PROBE] = None,
-    lr: Annotated[
-        float | None,
-        "learning rate of finetune [the preset's, chosen on held-out images where there are several]",
-        PROBE,
-    ] = None,
-    steps: Annotated[
-        int | None, "stop fine-tuning after this many steps, the schedule unchanged", PROBE
-    ] = None,
     space: Space = None,
     pretrained: Pretrained = False,
     size: Size = None,
     seed: Seed = 0,
     cache: Annotated[bool, "keep features on disk and use them again (--no-cache does not) [on]"] = True,
     device: Device = "auto",
+    **options: Annotated[Any, OfKind("probes", "cuewise.probes", "cuewise.probes.kinds:PROBES")],
 ) -> Result:
     """Score an encoder on labelled images: what its features know, or what it learns from there.
 
@@ -221,7 +191,6 @@ def probe(
     """
     from cuewise.probes.run import run_probe
 
-    shown = [shots] if isinstance(shots, int) else shots
     return run_probe(
         kind,
         specified(model, space, pretrained),
@@ -231,17 +200,7 @@ def probe(
         seed=seed,
         device=device,
         keep=cache,
-        preset=preset,
-        k=k,
-        temperature=temperature,
-        shots=None if shown is None else [*shown],
-        trials=trials,
-        labels=texts(labels) or None,
-        class_map=optional(class_map),
-        epochs=epochs,
-        batch_size=batch_size,
-        lr=lr,
-        steps=steps,
+        **options,
     )
 
 

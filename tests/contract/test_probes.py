@@ -26,7 +26,8 @@ from cuewise.probes import (
     SGDProbe,
 )
 from cuewise.probes.finetune import Tuning
-from cuewise.probes.kinds import KINDS
+from cuewise.probes.kinds import PROBES
+from cuewise.probes.run import run_probe
 from cuewise.probes.sgd import PRESETS
 
 CLASSES, DIM = 4, 12
@@ -53,11 +54,13 @@ def as_targets(probe: Any, y: np.ndarray) -> np.ndarray:
 
 
 def test_every_kind_is_here() -> None:
-    assert {name.partition("-")[0] for name in MAKE} | {"finetune"} == set(KINDS) == set(catalogue("probes"))
-    for name, kind in KINDS.items():
+    kinds = PROBES.all()
+    assert {name.partition("-")[0] for name in MAKE} | {"finetune"} == set(kinds) == set(catalogue("probes"))
+    for name, kind in kinds.items():
         assert kind.name == name
-        assert kind.summary
+        assert kind().summary == kind.summary != ""  # every option has a default
         assert kind.estimator.__doc__
+        assert PROBES.get(name) is kind
 
 
 @pytest.mark.parametrize("make", ON_FEATURES)
@@ -143,6 +146,57 @@ def test_labels_with_gaps(make) -> None:  # type: ignore[no-untyped-def]
     np.testing.assert_array_equal(p.argmax(1), blobs(40, 2)[1] * 3)
 
 
+@pytest.mark.parametrize("make", ON_FEATURES)
+def test_the_contract_of_scikit_learn(make) -> None:  # type: ignore[no-untyped-def]
+    base = pytest.importorskip("sklearn.base")
+    probe = make(5)
+    twin = base.clone(probe)
+    assert twin is not probe
+    assert repr(twin) == repr(probe)
+    assert base.is_classifier(probe)
+    for name, value in probe.get_params(deep=True).items():
+        assert probe.set_params(**{name: value}) is probe
+    with pytest.raises(UserError, match=f"{type(probe).__name__} has no parameter 'sede'"):
+        probe.set_params(sede=1)
+    X, y = blobs(80, 1)
+    probe.fit(X, as_targets(probe, y))
+    np.testing.assert_array_equal(probe.classes_, np.arange(CLASSES))
+    if not isinstance(probe, MultiLabelProbe):
+        np.testing.assert_array_equal(probe.predict(X), probe.classes_[probe.predict_proba(X).argmax(1)])
+        assert probe.score(X, y).item() == (probe.predict(X) == y).mean()
+
+
+@pytest.mark.parametrize("make", [p for p in ON_FEATURES if p.id not in ("rotation", "multilabel")])
+def test_labels_that_are_words(make) -> None:  # type: ignore[no-untyped-def]
+    X, y = blobs(80, 1)
+    words = np.array(["wren", "ant", "cat", "dog"])[y]
+    probe = make(0).fit(X, words)
+    assert probe.classes_.tolist() == ["ant", "cat", "dog", "wren"]
+    np.testing.assert_array_equal(probe.predict(X), words)
+    assert probe.score(X, words).value == 1
+    assert probe.score(X, np.full(80, "eel")).value == 0
+
+
+def test_searches_and_pipelines_of_scikit_learn() -> None:
+    selection = pytest.importorskip("sklearn.model_selection")
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    centres = np.random.default_rng(0).normal(size=(CLASSES, DIM))
+    y = np.arange(120) % CLASSES
+    X = (centres[y] + np.random.default_rng(1).normal(size=(120, DIM)) * 0.8).astype(np.float32)
+    search = selection.GridSearchCV(LinearProbe(), {"l2": [[1e-2], [1e3]]}, cv=3).fit(X, y)
+    assert search.best_params_ == {"l2": [1e-2]}
+    assert search.best_score_ > 0.7
+    np.testing.assert_array_equal(search.classes_, np.arange(CLASSES))
+    assert (
+        selection.GridSearchCV(KNNProbe(), {"k": [1, 5]}, cv=3, scoring="accuracy").fit(X, y).best_score_
+        > 0.6
+    )
+    scores = selection.cross_val_score(make_pipeline(StandardScaler(), KNNProbe(k=5)), X, y, cv=3)
+    assert scores.min() > 0.5
+
+
 # the same battery for fine-tuning, which is given images
 
 
@@ -207,3 +261,37 @@ def test_finetune_of_a_network_that_gives_nan(colours: Path) -> None:
     probe = FinetuneProbe(Encoder(Broken(), Card("broken", 16)), Tuning((0.05,), 12, 2), workers=0)
     with pytest.raises(UserError, match=r"diverges with lr 0\.05 at step 0"):
         probe.fit(data, data.labels)  # type: ignore[arg-type]
+
+
+OUTSIDE = """
+from dataclasses import dataclass
+from typing import Annotated
+
+from cuewise.probes import LinearProbe
+from cuewise.probes.kinds import ProbeKind
+from cuewise.probes.task import classify
+
+
+@dataclass(frozen=True)
+class Stiff(ProbeKind):
+    name = "stiff"
+    summary = "a linear probe of one regularisation"
+    estimator = LinearProbe
+    l2: Annotated[float, "the regularisation"] = 1.0
+
+    def run(self, task):
+        return classify(task, LinearProbe([self.l2], task.seed))
+"""
+
+
+def test_a_kind_from_outside(colours: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "probes_of_mine.py").write_text(OUTSIDE)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    result = run_probe(
+        "probes_of_mine:Stiff", "cuewise/resnet-tiny?width=8", train=[str(colours)], test=[], l2="0.01"
+    )
+    assert result["probe"] == "stiff"
+    assert "l2_0.01/" in result["scores"][0]["protocol"]
+    with pytest.raises(UserError, match="--k has no meaning for the probe stiff"):
+        run_probe("probes_of_mine:Stiff", "cuewise/resnet-tiny", train=[str(colours)], test=[], k=3)

@@ -6,8 +6,9 @@ import json
 import re
 from pathlib import Path
 
+from cuewise.options import options_of
 from cuewise.probes.finetune import TUNINGS
-from cuewise.probes.kinds import KINDS
+from cuewise.probes.kinds import PROBES
 from cuewise.probes.label_table import read_table
 from cuewise.probes.sgd import PRESETS
 
@@ -34,10 +35,10 @@ def test_the_tables_are_read(tmp_path: Path) -> None:
 
 
 def test_every_kind_preset_and_option_is_told() -> None:
-    for name, kind in KINDS.items():
+    for name, kind in PROBES.all().items():
         told = re.search(rf"^\| `{name}` \|(.*)$", PAGE, re.M)
         assert told, name
-        for option in kind.options if name != "multilabel" else ("labels", "preset"):
+        for option in options_of(kind) if name != "multilabel" else ("labels", "preset"):
             assert f"`--{option.replace('_', '-')}" in told[1], (name, option)
     for name, s in PRESETS.items():
         told = re.search(rf"^\| `{name}` \|(.*)$", PAGE, re.M)

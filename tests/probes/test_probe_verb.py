@@ -160,12 +160,16 @@ def test_multilabel_from_a_table(colours: Path, others: Path, tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("kind", "options", "said"),
     [
-        ("quadratic", {}, "no probe 'quadratic'; there are: linear, knn, fewshot"),
-        ("knn", {"shots": [5]}, "--shots has no meaning for the probe knn: its options are --k, --temp"),
+        ("quadratic", {}, "no probe 'quadratic'; there are: fewshot, finetune, knn"),
+        ("knn", {"shots": [5]}, "--shots has no meaning for the probe knn: it takes --k, --temp"),
         ("linear", {"preset": "ms"}, "no preset 'ms' of a linear probe; there are: ns, moco, looc"),
         ("finetune", {"preset": "ns"}, "no preset 'ns' of fine-tuning"),
         ("fewshot", {"shots": [9]}, "class 'black' has 6 images, fewer than --shots 9"),
-        ("rotation", {"class_map": "x.json"}, "its options are none of its own"),
+        (
+            "rotation",
+            {"class_map": "x.json"},
+            "--class-map has no meaning for the probe rotation: it takes none",
+        ),
     ],
 )
 def test_what_cannot_be_done_is_told(colours: Path, kind: str, options: dict, said: str) -> None:  # type: ignore[type-arg]

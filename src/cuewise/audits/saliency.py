@@ -135,7 +135,7 @@ def features_to_logits(probe: Any, device: torch.device) -> Callable[[Tensor], T
 
         return by_head
     mean, factor = (torch.as_tensor(v, device=device) for v in probe.scale_)
-    w = torch.zeros(len(probe.coef_), probe.classes_, device=device)
+    w = torch.zeros(len(probe.coef_), len(probe.classes_), device=device)
     w[-1] = -1e9  # a class that the training set does not hold is never the answer
     w[:, torch.as_tensor(probe.labels_, device=device)] = probe.coef_.to(device)
     return lambda f: torch.addmm(w[-1], (f.float() - mean) * factor, w[:-1])

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
-from typing import Self
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Annotated, Self
 
 import numpy as np
 import torch
@@ -12,6 +14,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from cuewise.errors import UserError
+from cuewise.probes.kinds import ProbeKind
 from cuewise.probes.probe import (
     Features,
     Labels,
@@ -22,6 +25,7 @@ from cuewise.probes.probe import (
     top_hits,
 )
 from cuewise.probes.solve import logits
+from cuewise.probes.task import Task, classify
 from cuewise.scores import Z95, Score
 
 
@@ -40,14 +44,13 @@ class FewShotProbe(Probe):
     def fit(self, X: Features, y: Labels, groups: Labels | None = None) -> Self:
         if self.shots < 1 or self.trials < 1:
             raise UserError(f"{self.shots} shots and {self.trials} trials: both must be 1 or more")
-        X, y = check_training_set(X, y)
+        X, y, self.classes_ = check_training_set(X, y)
         self.labels_, number, counts = np.unique(y, return_inverse=True, return_counts=True)
         if counts.min() < self.shots:
-            label = int(self.labels_[counts.argmin()])
+            label = self.classes_[self.labels_[counts.argmin()]]
             raise UserError(
                 f"class {label} has {counts.min()} images, fewer than --shots {self.shots}: give fewer shots"
             )
-        self.classes_ = int(y.max()) + 1
         self.coefs_ = []  # (D+1)×C each
         for trial in range(self.trials):
             rng = np.random.default_rng([self.seed, trial])
@@ -66,6 +69,7 @@ class FewShotProbe(Probe):
         self, X: Features, y: Labels, name: str = "accuracy", k: int = 1, right: Mask | None = None
     ) -> Score:
         """The mean of the trials' accuracies ± 1.96 · std / √trials; n counts the trials."""
+        y = y if right is not None else self.columns_of(y)
         found = np.array([top_hits(p, y, k, right).mean() for p in self._each(X)])
         m = float(found.mean())
         half = Z95 * float(found.std(ddof=1)) / math.sqrt(len(found)) if len(found) > 1 else math.nan
@@ -74,7 +78,7 @@ class FewShotProbe(Probe):
     def _each(self, X: Features) -> list[NDArray[np.float32]]:
         x, out = torch.from_numpy(check_features(X)), []
         for coef in self.coefs_:
-            p = np.zeros((len(x), self.classes_), np.float32)
+            p = np.zeros((len(x), len(self.classes_)), np.float32)
             p[:, self.labels_] = logits(x, coef).softmax(1).numpy()
             out.append(p)
         return out
@@ -90,3 +94,35 @@ class FewShotProbe(Probe):
                 F.cross_entropy(logits(x, w), y).backward()  # type: ignore[no-untyped-call]
                 solver.step()
         return w.detach()
+
+
+@dataclass(frozen=True)
+class FewShot(ProbeKind):
+    """Each number of shots by itself."""
+
+    name = "fewshot"
+    summary = "a linear layer from n images of every class, mean of 10 trials"
+    estimator = FewShotProbe
+
+    shots: Annotated[Sequence[int], "images per class, one number or several [5]"] = (5,)
+    trials: Annotated[int, "draws of images"] = 10
+    class_map: Annotated[
+        str | None,
+        "JSON or CSV that says which training class a class of a test set is, where the names differ",
+    ] = None
+
+    def run(self, task: Task) -> list[Score]:
+        scores = []
+        labels = task.fitted.labels
+        assert labels is not None
+        for shots in self.shots:
+            counts = np.bincount(labels, minlength=len(task.fitted.classes))
+            least = int(np.where(counts > 0, counts, counts.max()).argmin())
+            if counts[least] < shots:
+                raise UserError(
+                    f"class {task.fitted.classes[least]!r} has {counts[least]} images, fewer than --shots {shots}"
+                )
+            task.tests.clear()
+            found = classify(task, FewShotProbe(shots, self.trials, seed=task.seed))
+            scores += [replace(s, name=f"{shots}-shot/{s.name}") for s in found]
+        return scores

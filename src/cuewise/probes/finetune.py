@@ -94,7 +94,7 @@ class FinetuneProbe(Probe):
         y = np.asarray(y)
         if y.ndim == 1 and (len(y) == 0 or y.min() < 0 or len(np.unique(y)) < 2):
             raise UserError("fine-tuning needs labelled images of at least two classes: one folder a class")
-        self.classes_ = int(y.max()) + 1 if y.ndim == 1 else y.shape[1]
+        self.classes_ = np.arange(int(y.max()) + 1 if y.ndim == 1 else y.shape[1])
         self.lr_ = self.tuning.lr[0]
         if len(self.tuning.lr) > 1:
             rest, held = held_out(
@@ -142,7 +142,7 @@ class FinetuneProbe(Probe):
         encoder = copy.deepcopy(self.encoder).requires_grad_(True).train()
         device = next(encoder.parameters()).device
         generator = torch.Generator().manual_seed(self.seed)
-        head = nn.Linear(encoder.dim, self.classes_)
+        head = nn.Linear(encoder.dim, len(self.classes_))
         nn.init.normal_(head.weight, 0, 0.01, generator=generator)
         nn.init.zeros_(head.bias)
         network = nn.ModuleList([encoder.to(memory_format=torch.channels_last), head]).to(device)

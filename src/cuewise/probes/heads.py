@@ -25,7 +25,7 @@ Blocks = Mapping[str, slice]  # space → its columns of the features
 
 def weights_on_features(probe: LinearProbe) -> Floats:
     """D×C weights of a fitted probe on the features as they are, standardising undone; 0 for labels it never saw."""
-    out = np.zeros((len(probe.scale_.factor), probe.classes_))
+    out = np.zeros((len(probe.scale_.factor), len(probe.classes_)))
     out[:, probe.labels_] = probe.coef_[:-1].numpy() * probe.scale_.factor[:, None]
     return out
 

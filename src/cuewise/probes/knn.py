@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Self
+from dataclasses import dataclass
+from typing import Annotated, Self
 
 import numpy as np
 import torch
@@ -11,7 +12,10 @@ from numpy.typing import NDArray
 
 from cuewise.errors import UserError
 from cuewise.objectives.neighbours import knn_votes
+from cuewise.probes.kinds import ProbeKind
 from cuewise.probes.probe import Features, Labels, Probe, check_features, check_training_set
+from cuewise.probes.task import Task, classify
+from cuewise.scores import Score
 
 SIMILARITIES = 1 << 26  # numbers in memory at once: 256 MB
 
@@ -29,16 +33,34 @@ class KNNProbe(Probe):
     def fit(self, X: Features, y: Labels, groups: Labels | None = None) -> Self:
         if self.k < 1 or self.temperature <= 0:
             raise UserError(f"knn with k {self.k} and temperature {self.temperature:g}: both must be above 0")
-        X, y = check_training_set(X, y)
+        X, y, self.classes_ = check_training_set(X, y)
         self.bank_ = F.normalize(torch.from_numpy(X), dim=1)
         self.labels_ = torch.from_numpy(y)
-        self.classes_ = int(y.max()) + 1
         return self
 
     def predict_proba(self, X: Features) -> NDArray[np.float32]:
         q = F.normalize(torch.from_numpy(check_features(X)), dim=1)
         chunk = max(1, min(1024, SIMILARITIES // len(self.bank_)))
         votes = knn_votes(
-            q, self.bank_, self.labels_, self.classes_, k=self.k, tau=self.temperature, chunk=chunk
+            q, self.bank_, self.labels_, len(self.classes_), k=self.k, tau=self.temperature, chunk=chunk
         )
         return (votes / votes.sum(1, keepdim=True)).numpy()
+
+
+@dataclass(frozen=True)
+class KNN(ProbeKind):
+    """Votes of neighbours."""
+
+    name = "knn"
+    summary = "weighted votes of the k nearest training images"
+    estimator = KNNProbe
+
+    k: Annotated[int, "neighbours"] = 20
+    temperature: Annotated[float, "of the votes"] = 0.07
+    class_map: Annotated[
+        str | None,
+        "JSON or CSV that says which training class a class of a test set is, where the names differ",
+    ] = None
+
+    def run(self, task: Task) -> list[Score]:
+        return classify(task, KNNProbe(self.k, self.temperature))

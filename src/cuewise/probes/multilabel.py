@@ -32,7 +32,7 @@ class MultiLabelProbe(Probe):
         iterations: int = 100,
         schedule: Schedule | None = None,
     ) -> None:
-        self.l2, self.seed, self.iterations, self.schedule = tuple(l2), seed, iterations, schedule
+        self.l2, self.seed, self.iterations, self.schedule = l2, seed, iterations, schedule
 
     @property
     def protocol(self) -> str:
@@ -43,17 +43,17 @@ class MultiLabelProbe(Probe):
 
     def fit(self, X: Features, y: Labels | Targets, groups: Labels | None = None) -> Self:
         X, t = check_features(X), check_targets(y, len(X))
-        self.classes_ = t.shape[1]
+        self.classes_ = np.arange(t.shape[1])
         self.scale_ = standardiser(X) if self.schedule is None else None
         x = self._inputs(X)
         if self.schedule is not None:
             self.coef_ = descend(
-                x, t, known_bce, self.classes_, self.schedule, self.schedule.lr[0], self.seed
+                x, t, known_bce, len(self.classes_), self.schedule, self.schedule.lr[0], self.seed
             )
             return self
         order = np.random.default_rng(self.seed).permutation(len(X))
         held = len(X) // 5
-        start = torch.zeros(x.shape[1] + 1, self.classes_)
+        start = torch.zeros(x.shape[1] + 1, len(self.classes_))
         split = (order[held:], order[:held])
         self.l2_, start = sweep(x, t, summed_bce, self.l2, split, start, self.iterations)
         self.coef_ = solve(x, t, summed_bce, self.l2_, start, self.iterations)  # (D+1)×C

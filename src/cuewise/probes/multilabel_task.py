@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -12,48 +14,64 @@ from cuewise.encoders.embed import Embedded
 from cuewise.errors import UserError
 from cuewise.probes.average_precision import VARIANTS, mean_average_precision
 from cuewise.probes.finetune import FinetuneProbe, tuning
+from cuewise.probes.kinds import ProbeKind
 from cuewise.probes.label_table import LabelTable, read_table, scene_table, targets
 from cuewise.probes.multilabel import OAC, MultiLabelProbe, known_bce
-from cuewise.probes.probe import Probe
 from cuewise.probes.task import HELD_OUT, Task, rows_of
 from cuewise.scores import Score
 
-TUNED = {"epochs": None, "batch_size": None, "lr": None, "steps": None}
 
+@dataclass(frozen=True)
+class MultiLabel(ProbeKind):
+    """One sigmoid per label, scored by mAP in both variants."""
 
-def multilabel(task: Task) -> list[Score]:
-    """One sigmoid a label, judged by mAP in both variants."""
-    o, preset = task.options, task.options["preset"]
-    data = open_data(task.train)
-    tables = _tables(task, data)
-    classes = tables[0].classes
-    if preset == "voc":
-        asked = {k: o[k] for k in ("epochs", "batch_size", "lr")}
-        probe: Probe = FinetuneProbe(
-            task.encoder, tuning("voc", ("voc",), **asked), task.seed, o["steps"], loss=known_bce
-        )
-        return _tuned_multilabel(task, probe, data, tables, classes)
-    if preset not in (None, "oac"):
-        raise UserError(f"no preset {preset!r} of a multi-label probe; there are: oac, voc")
-    if any(o[k] is not None for k in TUNED):
-        raise UserError("--epochs, --batch-size, --lr and --steps belong to fine-tuning: add --preset voc")
-    probe = MultiLabelProbe(seed=task.seed, schedule=OAC if preset else None)
-    found = task.features(data, "train")
-    wanted = targets(data, found.index, tables[0], classes, " ".join(task.train))
-    if task.test:
-        probe.fit(found.features, wanted)  # type: ignore[arg-type]
-        fitted, sets = len(wanted), list[tuple[str, Embedded, Any]]()
-        for name, table in zip(task.test, tables[1:]):
-            each = open_data(name)
-            got = task.features(each, name)
-            sets.append((name, got, targets(each, got.index, table, classes, name)))
-    else:
-        rest, held = task.halves(np.zeros(len(wanted), np.int64))
-        probe.fit(found.features[rest], wanted[rest])
-        fitted, sets = len(rest), [(HELD_OUT, rows_of(found, held), wanted[held])]
-    protocol = task.protocol(probe, fitted, len(classes))
-    answered = [(n, probe.predict_proba(each.features), y) for n, each, y in sets]
-    return [s for n, p, y in answered for s in _maps(task, n, p, y, protocol)]
+    name = "multilabel"
+    summary = "several labels per image, mean average precision (exact, or --preset oac, voc)"
+    estimator = MultiLabelProbe
+
+    preset: Annotated[str | None, "a paper's settings: oac, voc [the exact probe]"] = None
+    labels: Annotated[
+        Sequence[str] | None,
+        "tables of labels, CSV or JSON: one for all sets, or one for --train and one for each --test",
+    ] = None
+    epochs: Annotated[int | None, "passes over the images [the preset's]"] = None
+    batch_size: Annotated[int | None, "images per step [the preset's]"] = None
+    lr: Annotated[
+        float | None, "learning rate [the preset's, chosen on held-out images where there are several]"
+    ] = None
+    steps: Annotated[int | None, "stop after this many steps, the schedule unchanged"] = None
+
+    def run(self, task: Task) -> list[Score]:
+        data = open_data(task.train)
+        tables = _tables(self.labels or [], task, data)
+        classes = tables[0].classes
+        if self.preset == "voc":
+            chosen = tuning("voc", ("voc",), epochs=self.epochs, batch_size=self.batch_size, lr=self.lr)
+            tuned = FinetuneProbe(task.encoder, chosen, task.seed, self.steps, loss=known_bce)
+            return _tuned_multilabel(task, tuned, data, tables, classes)
+        if self.preset not in (None, "oac"):
+            raise UserError(f"no preset {self.preset!r} of a multi-label probe; there are: oac, voc")
+        if any(v is not None for v in (self.epochs, self.batch_size, self.lr, self.steps)):
+            raise UserError(
+                "--epochs, --batch-size, --lr and --steps belong to fine-tuning: add --preset voc"
+            )
+        probe = MultiLabelProbe(seed=task.seed, schedule=OAC if self.preset else None)
+        found = task.features(data, "train")
+        wanted = targets(data, found.index, tables[0], classes, " ".join(task.train))
+        if task.test:
+            probe.fit(found.features, wanted)
+            fitted, sets = len(wanted), list[tuple[str, Embedded, Any]]()
+            for name, table in zip(task.test, tables[1:]):
+                each = open_data(name)
+                got = task.features(each, name)
+                sets.append((name, got, targets(each, got.index, table, classes, name)))
+        else:
+            rest, held = task.halves(np.zeros(len(wanted), np.int64))
+            probe.fit(found.features[rest], wanted[rest])
+            fitted, sets = len(rest), [(HELD_OUT, rows_of(found, held), wanted[held])]
+        protocol = task.protocol(probe, fitted, len(classes))
+        answered = [(n, probe.predict_proba(each.features), y) for n, each, y in sets]
+        return [s for n, p, y in answered for s in _maps(task, n, p, y, protocol)]
 
 
 def _tuned_multilabel(
@@ -68,7 +86,7 @@ def _tuned_multilabel(
     probe.fit(data.select(rest), wanted[rest])
     protocol, scores = task.protocol(probe, len(rest), len(classes), "crops"), []
     for name, each, table in sets:
-        found = task.note(probe.answers(each, f"asking about {name}"), each)
+        found = task.note(probe.answers(each, f"answers on {name}"), each)
         y = targets(each, found.index, table, classes, name)
         scores += _maps(task, name, found.features, y, protocol)
     return scores
@@ -81,9 +99,9 @@ def _maps(task: Task, name: str, p: Any, y: Any, protocol: str) -> list[Score]:
     return [mean_average_precision(p, y, f"map_{v}/{name}", f"{counted}/{v}", v, task.seed) for v in VARIANTS]
 
 
-def _tables(task: Task, train: Dataset) -> list[LabelTable]:
+def _tables(files: Sequence[str], task: Task, train: Dataset) -> list[LabelTable]:
     """A table of labels for the training set and each test set: one file for all, or one each."""
-    files, count = task.options["labels"] or [], 1 + len(task.test)
+    count = 1 + len(task.test)
     if files:
         if len(files) not in (1, count):
             raise UserError(

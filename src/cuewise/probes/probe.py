@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from cuewise.errors import UserError
+from cuewise.errors import UserError, unknown
 from cuewise.scores import Score, proportion
 
 Features = NDArray[np.float32]
@@ -18,23 +18,30 @@ Mask = NDArray[np.bool_]
 
 
 class Probe(ABC):
-    """A classifier on features; what `fit` learns ends in an underscore."""
+    """A classifier on features with scikit-learn's contract; what `fit` learns ends in an underscore.
+
+    Constructors store their arguments as they are. `classes_` are the labels, in the order of the columns of
+    `predict_proba`: whole numbers stand for themselves (0 … the largest), other labels are sorted.
+    """
+
+    classes_: NDArray[Any]
 
     @property
     @abstractmethod
     def protocol(self) -> str:
-        """Name of the protocol with its settings; it stands on every score."""
+        """Name of the protocol with its settings; it is part of every score."""
 
     @abstractmethod
     def fit(self, X: Features, y: Labels, groups: Labels | None = None) -> Self:
-        """Learn from N×D features and N labels; rows of one group never stand on both sides of a split."""
+        """Learn from N×D features and N labels; rows of one group are never on both sides of a split."""
 
     @abstractmethod
     def predict_proba(self, X: Features) -> NDArray[np.float32]:
-        """N×C probabilities of the classes 0 … C−1."""
+        """N×C probabilities of `classes_`."""
 
-    def predict(self, X: Features) -> Labels:
-        return self.predict_proba(X).argmax(1)
+    def predict(self, X: Features) -> NDArray[Any]:
+        """The most probable label of each row."""
+        return self.classes_[self.predict_proba(X).argmax(1)]
 
     def score(
         self, X: Features, y: Labels, name: str = "accuracy", k: int = 1, right: Mask | None = None
@@ -43,12 +50,43 @@ class Probe(ABC):
 
         right  classes of the test set × trained classes: which answers count as right for a label (a class map)
         """
-        hits = top_hits(self.predict_proba(X), y, k, right)
+        hits = top_hits(self.predict_proba(X), y if right is not None else self.columns_of(y), k, right)
         return proportion(name, int(hits.sum()), len(hits), self.protocol)
 
-    def get_params(self) -> dict[str, Any]:
+    def columns_of(self, y: Any) -> Labels:
+        """Which column of `predict_proba` each label is; −1 for a label that was not trained."""
+        y = np.asarray(y)
+        if np.issubdtype(y.dtype, np.integer):
+            return y.astype(np.int64)
+        number = {label: i for i, label in enumerate(self.classes_.tolist())}
+        return np.array([number.get(label, -1) for label in y.tolist()], np.int64)
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
         """What the constructor was given."""
         return {name: getattr(self, name) for name in inspect.signature(type(self)).parameters}
+
+    def set_params(self, **params: Any) -> Self:
+        """Change what the constructor was given; `fit` then learns anew."""
+        known = inspect.signature(type(self)).parameters
+        for name, value in params.items():
+            if name not in known:
+                raise unknown(f"{type(self).__name__} has no parameter", name, known)
+            setattr(self, name, value)
+        return self
+
+    def __repr__(self) -> str:
+        words = ", ".join(f"{name}={value!r}" for name, value in self.get_params().items())
+        return f"{type(self).__name__}({words})"
+
+    def __sklearn_tags__(self) -> Any:
+        """What scikit-learn asks of an estimator; called by scikit-learn alone."""
+        from sklearn.utils import ClassifierTags, Tags, TargetTags
+
+        return Tags(
+            estimator_type="classifier",
+            target_tags=TargetTags(required=True),
+            classifier_tags=ClassifierTags(),
+        )
 
 
 def top_hits(p: NDArray[np.float32], y: Labels, k: int = 1, right: Mask | None = None) -> Mask:
@@ -72,15 +110,22 @@ def check_features(X: Any) -> Features:
     return X
 
 
-def check_training_set(X: Any, y: Any) -> tuple[Features, Labels]:
-    """Finite features, one label each, at least two classes."""
-    X, y = np.asarray(X, np.float32), np.asarray(y, np.int64)
+def check_training_set(X: Any, y: Any) -> tuple[Features, Labels, NDArray[Any]]:
+    """Finite features, the column of each label, and the labels of all columns; at least two classes."""
+    X, y = np.asarray(X, np.float32), np.asarray(y)
     if len(X) != len(y):
         raise UserError(f"{len(X)} rows of features but {len(y)} labels")
     X = check_features(X)
-    if len(y) == 0 or y.min() < 0 or len(np.unique(y)) < 2:
-        raise UserError("a probe needs labelled images of at least two classes: one folder a class")
-    return X, y
+    if np.issubdtype(y.dtype, np.number) and not (y == y.astype(np.int64)).all():
+        raise UserError("a probe takes classes as labels, not fractions")
+    if np.issubdtype(y.dtype, np.number):
+        numbers = y.astype(np.int64)
+        classes: NDArray[Any] = np.arange(max(0, int(numbers.max(initial=-1))) + 1)
+    else:
+        classes, numbers = np.unique(y, return_inverse=True)
+    if len(y) == 0 or numbers.min() < 0 or len(np.unique(numbers)) < 2:
+        raise UserError("a probe needs labelled images of at least two classes: one folder per class")
+    return X, numbers, classes
 
 
 def held_out(

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
+
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from cuewise.data import open_data
 from cuewise.encoders import Encoder
+from cuewise.probes.kinds import ProbeKind
 from cuewise.probes.linear import LinearProbe
 from cuewise.probes.probe import Features, Labels, Mask, top_hits
+from cuewise.probes.task import HELD_OUT, Task, rows_of
 from cuewise.scores import Score, mean
 
 ANGLES = (0, 90, 180, 270)  # counter-clockwise, the labels 0 … 3
@@ -54,3 +59,31 @@ def in_all_angles(features: NDArray[np.float32]) -> tuple[Features, Labels, Labe
     n = len(features)
     rows = features.reshape(n * len(ANGLES), -1)
     return rows, np.tile(np.arange(len(ANGLES)), n), np.repeat(np.arange(n), len(ANGLES))
+
+
+@dataclass(frozen=True)
+class Rotation(ProbeKind):
+    """Every image in four rotations; sets need no labels."""
+
+    name = "rotation"
+    summary = "which of four ways up is an image? labels not needed"
+    estimator = RotationProbe
+
+    def run(self, task: Task) -> list[Score]:
+        how = {"view": VIEW, "forward": Turned(task.encoder)}
+        probe = RotationProbe(seed=task.seed)
+        found = task.features(open_data(task.train), "train in four rotations", **how)
+        if task.test:
+            rest = np.arange(len(found.index))
+            sets = [(n, task.features(open_data(n), f"{n} in four rotations", **how)) for n in task.test]
+        else:
+            rest, held = task.halves(np.zeros(len(found.index), np.int64))
+            sets = [(HELD_OUT, rows_of(found, held))]
+        X, y, images = in_all_angles(found.features[rest])
+        protocol = task.protocol(probe.fit(X, y, images), len(rest), 4)
+        scores = []
+        for name, each in sets:
+            X, y, _ = in_all_angles(each.features)
+            task.tests.append({"name": name, "images": len(each.index)})
+            scores.append(replace(probe.score(X, y, f"top1/{name}"), protocol=protocol))
+        return scores

@@ -12,9 +12,8 @@ from cuewise.encoders import load_encoder
 from cuewise.encoders.card import warn_if_random
 from cuewise.encoders.embed import Embedded
 from cuewise.encoders.load import as_torch_device
-from cuewise.errors import UserError
 from cuewise.probes.class_map import match
-from cuewise.probes.kinds import KINDS
+from cuewise.probes.kinds import make_kind
 from cuewise.probes.task import Task
 
 
@@ -31,19 +30,17 @@ def run_probe(
     **options: Any,
 ) -> dict[str, Any]:
     """Scores of one kind of probe, for each test set by itself; `options` are those that the kind takes."""
-    if kind not in KINDS:
-        raise UserError(f"no probe {kind!r}; there are: {', '.join(KINDS)}")
-    taken = chosen_options(kind, options)
+    chosen = make_kind(kind, options)
     with torch.random.fork_rng(devices=[]):  # an architecture without weights is the same one for a seed
         torch.manual_seed(seed)
         encoder = load_encoder(model, size=size).to(as_torch_device(device))
     warn_if_random(encoder.card, str(model))
-    task = Task(encoder, train, test, seed, keep, taken)
+    task = Task(encoder, train, test, seed, keep, getattr(chosen, "class_map", None))
     task.check_sets()
-    scores = KINDS[kind].run(task)
+    scores = chosen.run(task)
     return {
         "model": model,
-        "probe": kind,
+        "probe": chosen.name,
         "weights": encoder.card.weights,
         "scores": [s.as_dict() for s in scores],
         "tests": task.tests,
@@ -51,19 +48,6 @@ def run_probe(
         "skipped": task.skipped,
         **({"classes": list(task.fitted.classes)} if "fitted" in vars(task) else {}),
     }
-
-
-def chosen_options(kind: str, options: dict[str, Any]) -> dict[str, Any]:
-    """The kind's defaults with what was given; an option that has no meaning for it is an error."""
-    known = KINDS[kind].options
-    given = {k: v for k, v in options.items() if v is not None}
-    for name in given:
-        if name not in known:
-            takes = ", ".join("--" + k.replace("_", "-") for k in known) or "none of its own"
-            raise UserError(
-                f"--{name.replace('_', '-')} has no meaning for the probe {kind}: its options are {takes}"
-            )
-    return {**known, **given}
 
 
 def shared_classes(

@@ -72,9 +72,8 @@ class SGDProbe(Probe):
 
     def fit(self, X: Features, y: Labels, groups: Labels | None = None) -> Self:
         s = self.settings
-        X, y = check_training_set(X, y)
+        X, y, self.classes_ = check_training_set(X, y)
         self.labels_, number = np.unique(y, return_inverse=True)
-        self.classes_ = int(y.max()) + 1
         self.scale_ = standardiser(X) if s.standardise else None
         x, t = self._inputs(X), torch.from_numpy(number.astype(np.int64))
         split = held_out(y, np.random.default_rng(self.seed), groups=groups)
@@ -83,7 +82,7 @@ class SGDProbe(Probe):
         return self
 
     def predict_proba(self, X: Features) -> NDArray[np.float32]:
-        out = np.zeros((len(X), self.classes_), np.float32)
+        out = np.zeros((len(X), len(self.classes_)), np.float32)
         out[:, self.labels_] = logits(self._inputs(check_features(X)), self.coef_).softmax(1).numpy()
         return out
 

@@ -34,7 +34,7 @@ class Task:
     test: list[str]
     seed: int = 0
     keep: bool = True  # features in the cache
-    options: dict[str, Any] = field(default_factory=dict)  # those that the kind takes
+    class_map_file: str | None = None
     tests: list[dict[str, Any]] = field(default_factory=list)  # how each test set was judged, for the result
     skipped: list[dict[str, str]] = field(default_factory=list)
     overlap: list[dict[str, Any]] = field(
@@ -64,11 +64,10 @@ class Task:
 
     @cached_property
     def class_map(self) -> ClassMap | None:
-        file = self.options.get("class_map")
-        if not file:
+        if not self.class_map_file:
             return None
         sets = [data.classes for _, data in self.test_sets] or [self.fitted.classes]
-        return read_class_map(Path(file), sets, self.fitted.classes)
+        return read_class_map(Path(self.class_map_file), sets, self.fitted.classes)
 
     def features(self, data: Dataset, what: str, **how: Any) -> Embedded:
         """Features of every readable image, from the cache where they are there."""
