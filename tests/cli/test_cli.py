@@ -84,7 +84,7 @@ def words_fit(example: str) -> bool:
         ),
         ("make textur a b", "cannot make 'textur'; did you mean texture?"),
         ("score a.csv b.csv", "one argument too many: b.csv"),
-        ("export nothing-here --format onnx --out x", "no model 'nothing-here'"),
+        ("export nothing-here --format onnx --out x.onnx", "no model 'nothing-here'"),
     ],
 )
 def test_a_mistake_is_one_line_and_exit_2(
