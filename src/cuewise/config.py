@@ -29,15 +29,14 @@ class Optim:
         0.03
     )
     reference_batch: Annotated[int, "batch size that lr is given for"] = 256
-    momentum: Annotated[float, "of sgd and lars"] = 0.9
+    momentum: Annotated[float | None, "of sgd and lars [0.9]"] = None
     weight_decay: Annotated[float, "L2 penalty"] = 1e-4
     decay_all: Annotated[
-        bool, "weight decay on biases and norms too, as MoCo does; lars, adam and adamw leave them out"
-    ] = True
+        bool | None,
+        "weight decay on biases and norms too [sgd: yes, as MoCo does; adam, adamw: no; lars never]",
+    ] = None
     schedule: Annotated[str, "cosine, step or constant"] = "cosine"
-    milestones: Annotated[list[float], "of schedule step, as shares of training"] = field(
-        default_factory=lambda: [0.6, 0.8]
-    )
+    milestones: Annotated[list[float] | None, "of schedule step, as shares of training [0.6, 0.8]"] = None
     warmup_epochs: Annotated[float, "epochs of linear warm-up"] = 0.0
     clip: Annotated[float, "largest gradient norm, 0 for none"] = 0.0
 
@@ -287,6 +286,8 @@ def resolve(*layers: Mapping[str, Any]) -> Config:
         )
     hard = _resolve_hard(asked.pop("hard", None) or {}, kind)
     full = merge({"optim": dict(kind.optim)}, asked)
+    if full["optim"].get("schedule") != "step" and not (asked.get("optim") or {}).get("milestones"):
+        full["optim"].pop("milestones", None)  # the method's own, of a schedule that is not taken
     config = _build(Config, full, "")
     config.settings = dataclasses.asdict(_build(kind.Settings, settings, f"{kind.name}."))
     config.hard = hard

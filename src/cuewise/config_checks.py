@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 from cuewise.errors import UserError
 from cuewise.methods import Method
-from cuewise.views import NEGATIVES, augmentation
+from cuewise.views import NEGATIVES, RECIPES, augmentation
 from cuewise.views.suppress import FILTERS
 
 if TYPE_CHECKING:
-    from cuewise.config import Config
+    from cuewise.config import Config, Optim
 
 
 def check_dials(config: Config, kind: type[Method]) -> None:
@@ -27,13 +27,24 @@ def check_dials(config: Config, kind: type[Method]) -> None:
     for name in ("accumulate", "log_every", "val_every"):
         if getattr(config.loop, name) < 1:
             raise UserError(f"loop.{name} {getattr(config.loop, name)}: must be 1 or more")
-    if config.optim.lr <= 0:
-        raise UserError(f"optim.lr {config.optim.lr}: must be above 0")
+    _check_optim(config.optim)
     if config.batch_size % config.loop.accumulate:
         raise UserError(
             f"batch size {config.batch_size} is not a multiple of loop.accumulate {config.loop.accumulate}"
         )
     kind.check(config.setup())
+
+
+def _check_optim(optim: Optim) -> None:
+    """Settings of one optimiser or schedule are refused with another."""
+    if optim.lr <= 0:
+        raise UserError(f"optim.lr {optim.lr}: must be above 0")
+    if optim.momentum is not None and optim.name not in ("sgd", "lars"):
+        raise UserError(f"optim.momentum is for sgd and lars, and optim.name is {optim.name}")
+    if optim.decay_all is not None and optim.name == "lars":
+        raise UserError("optim.decay_all has no meaning for lars, which never decays biases and norms")
+    if optim.milestones and optim.schedule != "step":
+        raise UserError(f"optim.milestones is for optim.schedule=step, and the schedule is {optim.schedule}")
 
 
 def _check_negatives(config: Config, kind: type[Method]) -> None:
@@ -86,6 +97,9 @@ def _check_negatives(config: Config, kind: type[Method]) -> None:
 
 def _check_augmentations(config: Config, kind: type[Method]) -> None:
     """--leave-out and views.same name augmentations that the views have."""
+    shown = [RECIPES[view.recipe] for view in kind.shown(config.setup())]
+    if not config.color_jitter and not any(recipe.jitter_p for recipe in shown):
+        raise UserError(f"--no-color-jitter has no meaning for {kind.name}: its views have no colour jitter")
     if config.leave_out and not kind.leaves_out:
         raise UserError(f"--leave-out has no meaning for {kind.name}: use --method looc")
     names, same = config.left_out, [augmentation(name).name for name in config.views.same]

@@ -44,6 +44,11 @@ def warnings(run: Run, data: Dataset) -> list[str]:
     out = image_warnings(data)
     for negative in run.views.negatives:
         out += [f"warning: {doubt}" for doubt in negative.doubts(run.config.size)]
+    if run.config.optim.warmup_epochs * run.loader.steps_per_epoch >= run.total:
+        out.append(
+            f"warning: the warm-up of {run.config.optim.warmup_epochs:g} epochs is as long as the run; "
+            "the first tenth of the run is taken instead"
+        )
     parts = run.config.loop.accumulate
     if parts > 1 and not run.method.needs:
         share = run.config.batch_size // parts

@@ -52,14 +52,19 @@ class LARS(torch.optim.Optimizer):
         return loss
 
 
+MILESTONES = (0.6, 0.8)  # of the schedule "step", as shares of training
+
+
 def build_optimizer(module: nn.Module, config: Optim, batch_size: int) -> torch.optim.Optimizer:
     """The configured optimiser over the trainable parameters, its lr scaled to the batch."""
     lr = scaled_lr(config, batch_size)
+    momentum = 0.9 if config.momentum is None else config.momentum
+    every = config.name == "sgd" if config.decay_all is None else config.decay_all
     decay: list[Tensor] = []
     plain: list[Tensor] = []
     for p in module.parameters():
         if p.requires_grad:
-            (decay if p.ndim > 1 or (config.name == "sgd" and config.decay_all) else plain).append(p)
+            (decay if p.ndim > 1 or every else plain).append(p)
     groups: list[dict[str, Any]] = [
         {"params": decay, "weight_decay": config.weight_decay},
         {"params": plain, "weight_decay": 0.0},
@@ -67,13 +72,13 @@ def build_optimizer(module: nn.Module, config: Optim, batch_size: int) -> torch.
     groups = [g for g in groups if g["params"]]
     fused = all(p.device.type in ("cpu", "cuda") for g in groups for p in g["params"])
     if config.name == "sgd":
-        return torch.optim.SGD(groups, lr=lr, momentum=config.momentum, fused=fused)
+        return torch.optim.SGD(groups, lr=lr, momentum=momentum, fused=fused)
     if config.name == "adam":
         return torch.optim.Adam(groups, lr=lr, fused=fused)
     if config.name == "adamw":
         return torch.optim.AdamW(groups, lr=lr, betas=(0.9, 0.95), fused=fused)
     if config.name == "lars":
-        return LARS(groups, lr=lr, momentum=config.momentum)
+        return LARS(groups, lr=lr, momentum=momentum)
     raise UserError(f"optim.name {config.name!r}: sgd, adam, adamw or lars")
 
 
@@ -93,7 +98,7 @@ def lr_factor(config: Optim, step: int, steps_per_epoch: int, total: int) -> flo
     if config.schedule == "cosine":
         return (1 + math.cos(math.pi * progress)) / 2
     if config.schedule == "step":
-        return 0.1 ** sum(step / total >= m for m in config.milestones)
+        return 0.1 ** sum(step / total >= m for m in config.milestones or MILESTONES)
     if config.schedule == "constant":
         return 1.0
     raise UserError(f"optim.schedule {config.schedule!r}: cosine, step or constant")
