@@ -14,8 +14,9 @@ from PIL import Image
 from cuewise.cli import main
 from cuewise.config import merge
 from cuewise.errors import UserError
+from cuewise.studies.cautions import cautions
 from cuewise.studies.jobs import Job, departures, is_trained, job_of, run_job
-from cuewise.studies.labs import SHAPES
+from cuewise.studies.labs import SHAPES, lab_of
 from cuewise.studies.plan import Plan, spoken
 from cuewise.studies.results import table_of
 from cuewise.studies.run import in_precision, run_studies, with_method
@@ -260,6 +261,14 @@ def test_as_a_command(
     monkeypatch.setattr("sys.argv", ["cuewise", *words.split()])
     assert main(words.split()) == 0
     printed = capsys.readouterr()
+    assert (
+        "WARNING: no --val: clean, rotation, colour and heads are measured on a held-out fifth" in printed.err
+    )
+    for file in ("results.md", "results.json", "report.html"):
+        assert (
+            "which the probes have not seen but the encoders were pretrained on"
+            in (tmp_path / "out" / file).read_text()
+        )
     assert "looc-color claim 31 (B)" in printed.out
     assert "took" in printed.out
     found = json.loads((tmp_path / "out" / "results.json").read_text())
@@ -290,3 +299,39 @@ def test_a_study_shows_only_what_it_asked_for() -> None:
     plan = Plan(LAB, (0,), 1, [], {"tiny": {"plain": [0]}})
     found = [{"clean": {"clean": 0.5}, "similarity": {"similarity/patch": 0.1}}]
     assert table_of(STUDY, plan, found).quantities == ["clean"]
+
+
+@pytest.fixture
+def pictures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Three folders of different photographs, two classes each."""
+    rng = np.random.default_rng(0)
+    for part in ("photos", "val", "other"):
+        for name in ("ant", "bee"):
+            (tmp_path / part / name).mkdir(parents=True)
+            for i in range(6):
+                Image.fromarray(photograph(rng)).save(tmp_path / part / name / f"{i}.png")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_no_validation_set_is_a_warning(pictures: Path) -> None:
+    """The probe is tested on images that the encoder was pretrained on."""
+    (said,) = cautions(lab_of(["photos"], [], []), 5)
+    assert said.startswith(
+        "no --val: clean, rotation, colour and heads are measured on a held-out fifth of --data"
+    )
+    assert cautions(lab_of(["photos"], ["val"], ["photos", "other"]), 5) == []
+    assert cautions(SHAPES, 5) == []
+
+
+def test_test_images_that_were_trained_on(pictures: Path) -> None:
+    """Found by content, whatever their names: all of them are refused, some are counted."""
+    for extra in ("photos/ant/0.png", "photos/ant/1.png"):
+        (pictures / "val/bee" / f"copy-{Path(extra).name}").write_bytes((pictures / extra).read_bytes())
+    (said,) = cautions(lab_of(["photos"], ["val"], []), 5)
+    assert "--val val, compared with --data: 2 of 14 test images are training images" in said
+    with pytest.raises(UserError, match="--val photos: all of its 12 images are in --data as well"):
+        run_studies(["looc-color"], pictures / "out", data=["photos"], val=["photos"])
+    with pytest.raises(UserError, match="--ood val: all of its 14 images are in its first domain as well"):
+        cautions(lab_of(["photos"], [], ["val", "val"]), 5)
+    assert not (pictures / "out").exists()

@@ -20,7 +20,7 @@ def write_study_page(document: Mapping[str, Any], folder: Path) -> Path:
     """report.html from the document of results.json."""
     studies = mapping(document.get("studies"))
     figures: list[Figure] = []
-    sections: list[Section] = [("verdicts", "Verdicts", _verdicts(studies))]
+    sections: list[Section] = [("verdicts", "Verdicts", join(_warnings(document), _verdicts(studies)))]
     for name, study in studies.items():
         start = len(figures)
         figures += [read_figure(f) for f in mapping(study.get("figures")).values()]
@@ -36,6 +36,12 @@ def write_study_page(document: Mapping[str, Any], folder: Path) -> Path:
     title = f"The papers' claims at lab scale: {clean(document.get('lab', ''))}"
     save(folder / "report.html", page_html(title, said(document), [], sections, figures))
     return folder / "report.html"
+
+
+def _warnings(document: Mapping[str, Any]) -> Html | None:
+    """What must be read beside the verdicts."""
+    texts = [clean(w) for w in sequence(document.get("warnings"))]
+    return el("div", [el("p", f"{text}.") for text in texts], class_="alarm", role="alert") if texts else None
 
 
 def said(document: Mapping[str, Any]) -> str:

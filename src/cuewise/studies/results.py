@@ -24,6 +24,7 @@ def document_of(
     took: float,
     trained_now: int,
     budget: float | None,
+    warnings: Sequence[str],
 ) -> dict[str, Any]:
     """results.json."""
     from cuewise import __version__
@@ -39,6 +40,7 @@ def document_of(
         "method": plan.lab.main,
         "precision": plan.lab.base.get("precision", "auto"),
         "budget_minutes": budget,
+        "warnings": list(warnings),
         "took_seconds": took,
         "worker_seconds": sum(seconds_of(j) for j in plan.jobs),
         "runs": len(plan.jobs),

@@ -18,7 +18,8 @@ from cuewise.errors import Interrupted, UserError
 from cuewise.files import write_json
 from cuewise.folders import check_folder, claim_folder
 from cuewise.progress import Progress
-from cuewise.studies.claims import ENOUGH_SEEDS, few_seeds
+from cuewise.studies.cautions import cautions
+from cuewise.studies.claims import ENOUGH_SEEDS
 from cuewise.studies.jobs import Job, is_done, measured_file
 from cuewise.studies.labs import Lab, lab_of
 from cuewise.studies.measures import applicable, find_measure, opened
@@ -65,6 +66,7 @@ def run_studies(
     workers, threads = job_count(jobs)
     if budget is not None and budget <= 0:
         raise UserError(f"--budget {budget}: a number of minutes")
+    warnings = cautions(lab, seeds)
     reads = [spec for specs in lab.sets.values() for spec in specs]
     with claim_folder(out, "study", resume=True, overwrite=overwrite, reads=reads) as claim:
         place = out / "arms"
@@ -77,12 +79,16 @@ def run_studies(
         plan = make_plan(chosen, lab, place, seeds, lengths)
         claim.started()
         say_plan(plan, chosen, workers, threads)
+        for text in warnings:
+            print(f"WARNING: {text}", file=sys.stderr)
         try:
             found, trained_now = work(plan, out, workers, threads)
         except KeyboardInterrupt:
             raise Interrupted(f"stopped; the same command resumes (finished arms are in {place})") from None
         took = time.monotonic() - began
-        document = document_of(chosen, plan, found, took=took, trained_now=trained_now, budget=budget)
+        document = document_of(
+            chosen, plan, found, took=took, trained_now=trained_now, budget=budget, warnings=warnings
+        )
         return write_results(document, out)
 
 
@@ -162,8 +168,6 @@ def say_plan(plan: Plan, chosen: Sequence[Study], workers: int, threads: int) ->
     runs = f"{len(plan.jobs)} runs of {spoken(plan.epochs.values())}"
     text = f"{len(chosen)} studies, {arms} arms, {len(plan.seeds)} seeds: {runs}"
     print(f"{text}, {workers} at a time with {threads} thread{'s' * (threads > 1)} each", file=sys.stderr)
-    if warning := few_seeds(len(plan.seeds)):
-        print(f"warning: {warning}", file=sys.stderr)
 
 
 def work(plan: Plan, out: Path, workers: int, threads: int) -> tuple[list[Measured], int]:

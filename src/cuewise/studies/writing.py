@@ -10,7 +10,6 @@ from typing import Any
 from cuewise.files import write_json, write_text
 from cuewise.progress import clock
 from cuewise.report.study import write_study_page
-from cuewise.studies.claims import few_seeds
 from cuewise.studies.plan import spoken
 
 
@@ -51,7 +50,7 @@ def results_markdown(document: Mapping[str, Any]) -> str:
         + (f", --budget {document['budget_minutes']:g} minutes" if document["budget_minutes"] else "")
         + ".",
         "Means over seeds ± half the 95 % t interval; differences are paired by seed, in brackets their t interval.",
-        *([f"**Warning:** {warning}."] if (warning := few_seeds(len(seeds))) else []),
+        *(f"\n**Warning:** {warning}." for warning in document["warnings"]),
         "",
     ]
     parts = ["\n".join(head), glance_markdown(document["studies"])]
