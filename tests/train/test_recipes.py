@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import yaml
 
 from cuewise import UserError, pretrain
 from cuewise.catalogue import catalogue
-from cuewise.recipes import recipes
+from cuewise.recipes import recipe_from, recipes
 
 
 @pytest.mark.parametrize("name", sorted(recipes()))
@@ -49,6 +50,24 @@ def test_recipes_tell_their_images() -> None:
         assert f"DATA: '{recipe.images}'" in catalogue("recipes")[name]
 
 
+def test_settings_of_every_recipe() -> None:
+    """A change of a base shows in all recipes on top of it; recipes.json has the whole settings of each."""
+    written = json.loads((Path(__file__).parent / "recipes.json").read_text())
+    assert {n: {"images": r.images, "settings": r.settings} for n, r in recipes().items()} == written
+
+
+def test_a_base_of_a_base() -> None:
+    files = {
+        "a": {"summary": "A", "images": "x", "epochs": 2, "moco": {"queue": 8, "momentum": 0.9}},
+        "b": {"summary": "B", "base": "a", "moco": {"queue": 16}},
+        "c": {"summary": "C", "base": "b", "images": "y", "epochs": 3},
+    }
+    found = recipe_from("c", files)
+    assert (found.summary, found.images) == ("C", "y")
+    assert found.settings == {"epochs": 3, "moco": {"queue": 16, "momentum": 0.9}}
+    assert files["c"]["base"] == "b"  # what was read is not changed
+
+
 def test_unknown_recipe(folder: Path, tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=r"neither a file nor a recipe; recipes: .*looc-color-imagenet100"):
+    with pytest.raises(UserError, match=r"nor a recipe; did you mean moco-imagenet\w*\? recipes: .*looc-color-imagenet100"):
         pretrain(str(folder), out=str(tmp_path / "run"), config="moco-imagenet99")

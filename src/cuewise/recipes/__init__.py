@@ -1,4 +1,8 @@
-"""Settings of the papers as short overrides, each with what to expect; `cuewise pretrain DATA --config NAME --out RUN`."""
+"""Settings of the papers, each with what to expect; `cuewise pretrain DATA --config NAME --out RUN`.
+
+A file NAME.yaml has a `summary` (data, cost and the published number), the `images` to give as DATA, and settings; with
+`base: OTHER` only what differs from another recipe.
+"""
 
 from __future__ import annotations
 
@@ -9,13 +13,13 @@ from typing import Any
 
 import yaml
 
-from cuewise.config import read_yaml
-from cuewise.errors import UserError
+from cuewise.config import merge, read_yaml
+from cuewise.errors import UserError, nearest
 
 
 @dataclass(frozen=True)
-class Recipe:
-    """A named set of overrides; `summary` tells data, cost and the published number, `images` the DATA to give."""
+class PaperRecipe:
+    """A named set of settings; `summary` gives data, cost and the published number, `images` the DATA to give."""
 
     name: str
     summary: str
@@ -23,15 +27,22 @@ class Recipe:
     settings: dict[str, Any]
 
 
-def recipes() -> dict[str, Recipe]:
-    """All recipes by name: the YAML files in this folder."""
-    found = {}
-    for file in resources.files(__package__).iterdir():
-        if file.name.endswith(".yaml"):
-            content = yaml.safe_load(file.read_text(encoding="utf-8"))
-            name = file.name.removesuffix(".yaml")
-            found[name] = Recipe(name, content.pop("summary"), content.pop("images"), content)
-    return dict(sorted(found.items()))
+def recipes() -> dict[str, PaperRecipe]:
+    """All recipes by name: the YAML files in this folder, each on top of its base."""
+    files = [f for f in resources.files(__package__).iterdir() if f.name.endswith(".yaml")]
+    content = {f.name.removesuffix(".yaml"): yaml.safe_load(f.read_text(encoding="utf-8")) for f in files}
+    return {name: recipe_from(name, content) for name in sorted(content)}
+
+
+def recipe_from(name: str, content: dict[str, dict[str, Any]]) -> PaperRecipe:
+    """One recipe of several files; a base may have a base."""
+    own = dict(content[name])
+    summary, below = own.pop("summary"), own.pop("base", None)
+    if below is None:
+        return PaperRecipe(name, summary, own.pop("images"), own)
+    base = recipe_from(below, content)
+    images = own.pop("images", base.images)
+    return PaperRecipe(name, summary, images, merge(base.settings, own))
 
 
 def settings_of(name: str) -> dict[str, Any]:
@@ -40,5 +51,6 @@ def settings_of(name: str) -> dict[str, Any]:
         return read_yaml(Path(name))
     known = recipes()
     if name not in known:
-        raise UserError(f"--config {name}: neither a file nor a recipe; recipes: {', '.join(known)}")
+        hint = f"did you mean {near}? " if (near := nearest(name, known)) else ""
+        raise UserError(f"--config {name}: neither a file nor a recipe; {hint}recipes: {', '.join(known)}")
     return known[name].settings
