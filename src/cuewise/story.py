@@ -14,7 +14,7 @@ from cuewise.errors import Interrupted, UserError
 from cuewise.folders import claim_folder
 from cuewise.progress import clock
 from cuewise.report.folders import report_audits
-from cuewise.studies.jobs import Job, images_of, is_begun, is_trained
+from cuewise.studies.jobs import ArmJob, images_of, is_begun, is_trained
 from cuewise.studies.labs import SHAPES
 from cuewise.studies.run import job_count, run_jobs
 
@@ -29,7 +29,7 @@ def run_demo(out: Path, *, overwrite: bool = False) -> dict[str, Any]:
     """Both encoders, both audits, OUT/report.html. A second call starts from what is already there."""
     began = time.monotonic()
     images = images_of(COMMON, len(open_data(COMMON["data"])))
-    jobs = [Job(merge(COMMON, dial), str(out / name), (), images) for name, dial in ARMS.items()]
+    jobs = [ArmJob(merge(COMMON, dial), str(out / name), (), images) for name, dial in ARMS.items()]
     with claim_folder(out, "demo", resume=True, overwrite=overwrite) as claim:
         claim.started()
         for job in jobs:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from cuewise.errors import UserError
-from cuewise.studies.claims import Claim, Difference
+from cuewise.studies.claims import Claim, PairedDifference
 from cuewise.studies.labs import SHAPES, Lab
 from cuewise.studies.ns_alpha_color import FORMS
 from cuewise.studies.study import Study, choose, studies
@@ -235,8 +235,8 @@ def test_noise_is_not_held(study: str, number: str, scale: float) -> None:
     assert words.count("opposite") <= 25
 
 
-def weights(differences: Sequence[Difference], cells: list[tuple[str, str]]) -> np.ndarray:
-    """Difference × cell, by asking with one cell at a time."""
+def weights(differences: Sequence[PairedDifference], cells: list[tuple[str, str]]) -> np.ndarray:
+    """PairedDifference × cell, by asking with one cell at a time."""
     unit = np.eye(len(cells))  # a "seed" for each cell
     return np.stack([d.of(*(unit[cells.index(c)] for c in d.cells)) for d in differences])
 

@@ -15,9 +15,9 @@ from cuewise.cli import main
 from cuewise.config import merge
 from cuewise.errors import UserError
 from cuewise.studies.cautions import cautions
-from cuewise.studies.jobs import Job, departures, is_trained, job_of, run_job
+from cuewise.studies.jobs import ArmJob, departures, is_trained, job_of, run_job
 from cuewise.studies.labs import SHAPES, lab_of
-from cuewise.studies.plan import Plan, spoken
+from cuewise.studies.plan import StudyPlan, spoken
 from cuewise.studies.results import table_of
 from cuewise.studies.run import in_precision, run_studies, with_method
 from cuewise.studies.statistics import t_interval
@@ -240,9 +240,9 @@ def test_a_budget_is_kept(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
 
 
 def test_job_is_plain_json() -> None:
-    job = Job({"seed": 1}, "x", ("clean",), 3)
+    job = ArmJob({"seed": 1}, "x", ("clean",), 3)
     content = json.loads(job.to_json(LAB))
-    assert Job(**{k: v for k, v in content.items() if k != "lab"}).config == {"seed": 1}
+    assert ArmJob(**{k: v for k, v in content.items() if k != "lab"}).config == {"seed": 1}
 
 
 @pytest.mark.usefixtures("in_process")
@@ -296,7 +296,7 @@ def test_mistakes_in_the_shell(
 
 def test_a_study_shows_only_what_it_asked_for() -> None:
     """A run that two studies share carries the measures of both."""
-    plan = Plan(LAB, (0,), 1, [], {"tiny": {"plain": [0]}})
+    plan = StudyPlan(LAB, (0,), 1, [], {"tiny": {"plain": [0]}})
     found = [{"clean": {"clean": 0.5}, "similarity": {"similarity/patch": 0.1}}]
     assert table_of(STUDY, plan, found).quantities == ["clean"]
 

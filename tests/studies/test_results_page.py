@@ -10,7 +10,16 @@ from pathlib import Path
 
 import pytest
 
-from cuewise.studies.claims import HELD, LEANING, NOT_HELD, OPPOSITE, Claim, Difference, Finding, word_of
+from cuewise.studies.claims import (
+    HELD,
+    LEANING,
+    NOT_HELD,
+    OPPOSITE,
+    Claim,
+    Outcome,
+    PairedDifference,
+    word_of,
+)
 from cuewise.studies.labs import PHOTOGRAPHS, SHAPES, Lab
 from cuewise.studies.study import studies
 
@@ -52,14 +61,14 @@ def rows(text: str) -> list[tuple[Claim, str, str]]:
     return out
 
 
-def possible(difference: Difference, said: str) -> tuple[set[str], tuple[float, ...]]:
+def possible(difference: PairedDifference, said: str) -> tuple[set[str], tuple[float, ...]]:
     """The verdicts that the numbers of one decisive difference allow, and the numbers."""
     label, _, claimed = said.rpartition(", claimed ")
     assert label.startswith(difference.label)
     assert claimed == difference.claimed
     numbers = tuple(map(float, NUMBER.findall(label.removeprefix(difference.label))))
     if len(numbers) == 3:
-        return {Finding(difference, *numbers).verdict}, numbers
+        return {Outcome(difference, *numbers).verdict}, numbers
     if not numbers:
         return {HELD, LEANING, NOT_HELD, OPPOSITE}, numbers
     beyond = difference.sign * numbers[0] > difference.margin

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from cuewise.studies.claims import Claim, Difference, above
+from cuewise.studies.claims import Claim, PairedDifference, above
 from cuewise.studies.labs import SHAPES, Lab
 from cuewise.studies.study import Arm, Figure, Study
 
@@ -31,11 +31,11 @@ def arms(lab: Lab) -> list[Arm]:
     return [Arm("plain", x=0), Arm("patch", lab.negative(1.0), x=1)]
 
 
-def patches_help(lab: Lab) -> list[Difference]:
+def patches_help(lab: Lab) -> list[PairedDifference]:
     return [above("patch", "plain", "clean")]
 
 
-def unmeasured(lab: Lab) -> list[Difference]:
+def unmeasured(lab: Lab) -> list[PairedDifference]:
     return [above("patch", "plain", "cue/sketch")]
 
 

@@ -22,7 +22,7 @@ VERDICTS = (HELD, LEANING, NOT_HELD, OPPOSITE, NOT_MEASURED)
 
 
 @dataclass(frozen=True)
-class Difference:
+class PairedDifference:
     """One number per seed that a claim depends on. The claim says: sign × value > margin.
 
     of: the rows of `cells` (a value per seed each) → a value per seed.
@@ -45,10 +45,10 @@ class Difference:
 
 
 @dataclass(frozen=True)
-class Finding:
+class Outcome:
     """A decisive difference as measured: mean and 95 % t interval over the seeds."""
 
-    difference: Difference
+    difference: PairedDifference
     mean: float
     low: float
     high: float
@@ -81,17 +81,17 @@ class Finding:
 
 @dataclass(frozen=True)
 class Verdict:
-    """The word, and the findings behind it (none where the lab cannot measure them)."""
+    """The word, and the outcomes behind it (none where the lab cannot measure them)."""
 
     word: str
-    findings: tuple[Finding, ...] = ()
+    outcomes: tuple[Outcome, ...] = ()
     seeds: int = 0
 
     @property
     def numbers(self) -> str:
-        if not self.findings:
+        if not self.outcomes:
             return "not measured in this lab"
-        return "; ".join(map(str, self.findings)) + f" ({self.seeds} seed{'s' * (self.seeds != 1)})"
+        return "; ".join(map(str, self.outcomes)) + f" ({self.seeds} seed{'s' * (self.seeds != 1)})"
 
 
 @dataclass(frozen=True)
@@ -101,19 +101,19 @@ class Claim:
     number: str
     sentence: str
     strength: str
-    differences: Callable[[Lab], Sequence[Difference]]
+    differences: Callable[[Lab], Sequence[PairedDifference]]
 
     def judge(self, table: Table, lab: Lab) -> Verdict:
         """held: every interval is beyond its margin; leaning: every mean is; opposite: every interval is on the other side."""
-        findings, seeds = [], 0
+        outcomes, seeds = [], 0
         for d in self.differences(lab):
             rows = [table.row(arm, quantity) for arm, quantity in d.cells]
             if not all(len(r) for r in rows) or len({len(r) for r in rows}) > 1:
                 return Verdict(NOT_MEASURED)
             values = d.of(*rows)
             seeds = len(values)
-            findings.append(Finding(d, *t_interval(values)))
-        return Verdict(word_of([f.verdict for f in findings]), tuple(findings), seeds)
+            outcomes.append(Outcome(d, *t_interval(values)))
+        return Verdict(word_of([f.verdict for f in outcomes]), tuple(outcomes), seeds)
 
 
 def word_of(verdicts: Sequence[str]) -> str:
@@ -129,29 +129,31 @@ def word_of(verdicts: Sequence[str]) -> str:
 
 def above(
     arm: str, base: str, quantity: str, sign: int = 1, *, margin: float = 0.0, because: str = ""
-) -> Difference:
+) -> PairedDifference:
     """`quantity` of `arm` minus that of `base`, paired by seed; sign −1 where the claim says that it falls."""
-    return Difference(
+    return PairedDifference(
         f"{quantity}: {arm} − {base}", ((arm, quantity), (base, quantity)), np.subtract, sign, margin, because
     )
 
 
-def below(arm: str, base: str, quantity: str) -> Difference:
+def below(arm: str, base: str, quantity: str) -> PairedDifference:
     """The same where the claim says that `arm` is lower."""
     return above(arm, base, quantity, -1)
 
 
-def steps(arms: Sequence[str], quantity: str, sign: int) -> list[Difference]:
+def steps(arms: Sequence[str], quantity: str, sign: int) -> list[PairedDifference]:
     """Monotone: every arm against the one before it."""
     return [above(b, a, quantity, sign) for a, b in pairwise(arms)]
 
 
 def combined(
     label: str, weights: Mapping[Cell, float], *, margin: float = 0.0, because: str = ""
-) -> Difference:
+) -> PairedDifference:
     """A weighted sum of cells, claimed to be above the margin."""
     w = np.array(list(weights.values()))
-    return Difference(label, tuple(weights), lambda *rows: w @ np.stack(rows), margin=margin, because=because)
+    return PairedDifference(
+        label, tuple(weights), lambda *rows: w @ np.stack(rows), margin=margin, because=because
+    )
 
 
 def few_seeds(seeds: int) -> str:

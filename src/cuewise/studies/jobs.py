@@ -29,7 +29,7 @@ FORMAT = 1  # raise when a change of the code makes trained arms stale
 
 
 @dataclass(frozen=True)
-class Job:
+class ArmJob:
     """The layer of options of one run, its folder, and the measures to take."""
 
     config: dict[str, Any]
@@ -42,13 +42,13 @@ class Job:
                            "images": self.images, "lab": asdict(lab)})  # fmt: skip
 
 
-def job_of(config: dict[str, Any], place: Path, measures: tuple[str, ...]) -> Job:
+def job_of(config: dict[str, Any], place: Path, measures: tuple[str, ...]) -> ArmJob:
     """Where the run of this configuration lives below DIR/arms."""
     data = open_data(config["data"])
     own = departures(resolve(config).as_dict())
     content = json.dumps([FORMAT, own, data.fingerprint()["hash"]], sort_keys=True)
     name = hashlib.sha256(content.encode()).hexdigest()[:12]
-    return Job(config, str(place / name), measures, images_of(config, len(data)))
+    return ArmJob(config, str(place / name), measures, images_of(config, len(data)))
 
 
 def images_of(config: Mapping[str, Any], count: int) -> int:
@@ -74,7 +74,7 @@ def departures(config: Mapping[str, Any]) -> dict[str, Any]:
     return {"method": config["method"], **found}
 
 
-def is_trained(job: Job) -> bool:
+def is_trained(job: ArmJob) -> bool:
     """Whether its run has reached its end, with the same settings."""
     if not is_begun(job):
         return False
@@ -82,7 +82,7 @@ def is_trained(job: Job) -> bool:
     return 0 < total <= done
 
 
-def is_begun(job: Job) -> bool:
+def is_begun(job: ArmJob) -> bool:
     """Whether its folder holds a run with the same settings, as far as the saved ones name them."""
     folder = Path(job.folder)
     if not (folder / "config.yaml").is_file():
@@ -102,7 +102,7 @@ def _shared(a: Mapping[str, Any], b: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def run_job(job: Job, lab: Lab) -> dict[str, Quantities]:
+def run_job(job: ArmJob, lab: Lab) -> dict[str, Quantities]:
     """Train to the end (from the last checkpoint, where there is one), then take what has not been measured yet."""
     folder = Path(job.folder)
     folder.mkdir(parents=True, exist_ok=True)
@@ -117,7 +117,7 @@ def run_job(job: Job, lab: Lab) -> dict[str, Quantities]:
         return take(job, lab, folder)
 
 
-def train(job: Job, folder: Path) -> None:
+def train(job: ArmJob, folder: Path) -> None:
     """Go on with the run, or start it again where it was begun by another version of its settings."""
     config = resolve(
         job.config
@@ -134,7 +134,7 @@ def train(job: Job, folder: Path) -> None:
         run_pretrain([config], folder, resume=True)
 
 
-def take(job: Job, lab: Lab, folder: Path) -> dict[str, Quantities]:
+def take(job: ArmJob, lab: Lab, folder: Path) -> dict[str, Quantities]:
     """The measures, from their files where they stand."""
     arm = TrainedArm(folder, lab)
     out: dict[str, Quantities] = {}
@@ -153,13 +153,13 @@ def measured_file(folder: Path, name: str, lab: Lab) -> Path:
     return folder / "measured" / f"{measure.name}-{measure.protocol(lab)}.json"
 
 
-def is_done(job: Job, lab: Lab) -> bool:
+def is_done(job: ArmJob, lab: Lab) -> bool:
     """Whether nothing is left to do."""
     folder = Path(job.folder)
     return all(measured_file(folder, m, lab).is_file() for m in job.measures) and is_trained(job)
 
 
-def seconds_of(job: Job) -> float:
+def seconds_of(job: ArmJob) -> float:
     """What training and measuring have taken so far, over all calls."""
     file = Path(job.folder) / "seconds"
     return float(file.read_text()) if file.is_file() else 0.0

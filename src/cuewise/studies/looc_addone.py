@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from cuewise.config import merge
-from cuewise.studies.claims import Claim, Difference, above
+from cuewise.studies.claims import Claim, PairedDifference, above
 from cuewise.studies.labs import Lab
 from cuewise.studies.study import Arm, Figure, Study
 
@@ -23,7 +23,7 @@ def arms(lab: Lab) -> list[Arm]:
     ]
 
 
-def add_one_is_worse(lab: Lab) -> list[Difference]:
+def add_one_is_worse(lab: Lab) -> list[PairedDifference]:
     return [above("LooC", "AddOne", "clean", margin=CLEARLY, because="clearly")]
 
 

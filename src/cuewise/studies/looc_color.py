@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from cuewise.config import merge
-from cuewise.studies.claims import Claim, Difference, above
+from cuewise.studies.claims import Claim, PairedDifference, above
 from cuewise.studies.labs import Lab
 from cuewise.studies.study import Arm, Figure, Study
 
@@ -20,7 +20,7 @@ def arms(lab: Lab) -> list[Arm]:
     ]
 
 
-def colour_kept(lab: Lab) -> list[Difference]:
+def colour_kept(lab: Lab) -> list[PairedDifference]:
     return [
         above("LooC", "MoCo", "colour"),
         above("LooC", "MoCo", "clean", margin=-EQUAL, because="equal or better"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from cuewise.config import merge
-from cuewise.studies.claims import Claim, Difference, combined
+from cuewise.studies.claims import Claim, PairedDifference, combined
 from cuewise.studies.labs import Lab
 from cuewise.studies.study import Arm, Figure, Study
 
@@ -22,7 +22,7 @@ def quantity(task: str, subset: str) -> str:
     return f"heads/{task}/{subset}"
 
 
-def matching_head(lab: Lab) -> list[Difference]:
+def matching_head(lab: Lab) -> list[PairedDifference]:
     """Claim 32: z0 alone is below every other subset, and a task's own head adds more than the other head."""
     out = []
     for task, own in TASKS.items():
@@ -33,7 +33,7 @@ def matching_head(lab: Lab) -> list[Difference]:
     return out
 
 
-def all_best(lab: Lab) -> list[Difference]:
+def all_best(lab: Lab) -> list[PairedDifference]:
     """Claim 32: the mean over all tasks, object classes included, against every other subset."""
     tasks = ("class", *TASKS)
     return [
@@ -45,7 +45,7 @@ def all_best(lab: Lab) -> list[Difference]:
     ]
 
 
-def spread_of_cues(lab: Lab) -> list[Difference]:
+def spread_of_cues(lab: Lab) -> list[PairedDifference]:
     """Claim 34."""
     weights = {(ARM, "entropy/several"): 1.0, (ARM, "entropy/texture"): -1.0}
     return [combined("bits: several cues − texture", weights)]

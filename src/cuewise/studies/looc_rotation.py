@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from cuewise.config import merge
-from cuewise.studies.claims import Claim, Difference, above, below, combined
+from cuewise.studies.claims import Claim, PairedDifference, above, below, combined
 from cuewise.studies.labs import Lab
 from cuewise.studies.study import Arm, Figure, Study
 
@@ -24,11 +24,11 @@ def cell(weights: dict[str, float]) -> dict[tuple[str, str], float]:
     return {(arm, "rotation"): w for arm, w in weights.items()}
 
 
-def thrown_away(lab: Lab) -> list[Difference]:
+def thrown_away(lab: Lab) -> list[PairedDifference]:
     return [below("MoCo + rotation", "MoCo", "rotation")]
 
 
-def kept(lab: Lab) -> list[Difference]:
+def kept(lab: Lab) -> list[PairedDifference]:
     """Far above: LooC is nearer to MoCo than to MoCo + rotation, which has lost something."""
     return [
         *thrown_away(lab),
@@ -39,7 +39,7 @@ def kept(lab: Lab) -> list[Difference]:
     ]  # fmt: skip
 
 
-def same_is_no_cure(lab: Lab) -> list[Difference]:
+def same_is_no_cure(lab: Lab) -> list[PairedDifference]:
     """Nearer to MoCo + rotation than to MoCo, where these differ."""
     return [
         *thrown_away(lab),

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from cuewise.studies.claims import Claim, Difference, above, below, combined, steps
+from cuewise.studies.claims import Claim, PairedDifference, above, below, combined, steps
 from cuewise.studies.labs import Lab
 from cuewise.studies.study import Arm, Figure, Study
 from cuewise.studies.table import Row
@@ -49,7 +49,7 @@ def forms(lab: Lab) -> dict[str, tuple[float, ...]]:
     }
 
 
-def hard_before_training(lab: Lab) -> list[Difference]:
+def hard_before_training(lab: Lab) -> list[PairedDifference]:
     """Claim 10, read off the arm without negatives."""
     arm, out = name_of(0), []
     for kind in ("similarity/patch", "similarity/texture"):
@@ -62,22 +62,22 @@ def hard_before_training(lab: Lab) -> list[Difference]:
     return out
 
 
-def falls_monotonically(lab: Lab) -> list[Difference]:
+def falls_monotonically(lab: Lab) -> list[PairedDifference]:
     """Claim 11: every step of α."""
     return steps(sweep(lab), "similarity/patch", -1)
 
 
-def over_the_sweep(*signs: tuple[str, int]) -> Callable[[Lab], list[Difference]]:
+def over_the_sweep(*signs: tuple[str, int]) -> Callable[[Lab], list[PairedDifference]]:
     """The largest α against none; (quantity, which way it goes)…"""
     return lambda lab: [above(sweep(lab)[-1], name_of(0), q, sign) for q, sign in signs]
 
 
-def towards_shape(lab: Lab) -> list[Difference]:
+def towards_shape(lab: Lab) -> list[PairedDifference]:
     """Claim 14: shape bias from end to end, texture decisions at every step."""
     return [above(sweep(lab)[-1], name_of(0), "shape_bias"), *steps(sweep(lab), "texture_accuracy", -1)]
 
 
-def trade_off(lab: Lab) -> list[Difference]:
+def trade_off(lab: Lab) -> list[PairedDifference]:
     """Claim 15: where each curve peaks, and both at the largest α against the baseline."""
     names, alphas = sweep(lab), np.array(lab.alphas, np.float64)
     cells = tuple((n, q) for q in ("texture_free", "clean") for n in names)
@@ -87,13 +87,13 @@ def trade_off(lab: Lab) -> list[Difference]:
         return np.asarray(alphas[free.argmax(0)] - alphas[clean.argmax(0)])
 
     return [
-        Difference("α at the peak: texture_free − clean", cells, later),
+        PairedDifference("α at the peak: texture_free − clean", cells, later),
         below(names[-1], names[0], "clean"),
         above(names[-1], names[0], "texture_free"),
     ]
 
 
-def fine_suffers(lab: Lab) -> list[Difference]:
+def fine_suffers(lab: Lab) -> list[PairedDifference]:
     """Claim 16: the largest α against none."""
     first, last = name_of(0), sweep(lab)[-1]
     weights = {
@@ -105,18 +105,18 @@ def fine_suffers(lab: Lab) -> list[Difference]:
     ]
 
 
-def inside_lowers_more(lab: Lab) -> list[Difference]:
+def inside_lowers_more(lab: Lab) -> list[PairedDifference]:
     """Claim 20, at every α that was trained both ways."""
     return [above(name_of(a, "out"), name_of(a), "similarity/patch") for a in lab.out_alphas]
 
 
-def centred_helps(lab: Lab) -> list[Difference]:
+def centred_helps(lab: Lab) -> list[PairedDifference]:
     """Centred negatives against none, and against the published form at the same α."""
     bases = [(a, base) for a in lab.centred_alphas for base in (name_of(0), name_of(a))]
     return [above(name_of(a, "centred"), base, "shape_bias") for a, base in bases]
 
 
-def sharing_helps(lab: Lab) -> list[Difference]:
+def sharing_helps(lab: Lab) -> list[PairedDifference]:
     """How far patch negatives stay above random pairs in evaluation mode: shared batch statistics against separate."""
     out = []
     for a in lab.separate_alphas:
@@ -128,14 +128,14 @@ def sharing_helps(lab: Lab) -> list[Difference]:
     return out
 
 
-def with_gradient(*signs: tuple[str, int]) -> Callable[[Lab], list[Difference]]:
+def with_gradient(*signs: tuple[str, int]) -> Callable[[Lab], list[PairedDifference]]:
     """MoCo's negatives with gradient against the published form at the same α; (quantity, which way it goes)…"""
     return lambda lab: [
         above(name_of(a, "gradient"), name_of(a), q, sign) for a in lab.gradient_alphas for q, sign in signs
     ]
 
 
-def long_tail(lab: Lab) -> list[Difference]:
+def long_tail(lab: Lab) -> list[PairedDifference]:
     """Claim 22, on the arm without negatives."""
     arm = name_of(0)
     return [

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from cuewise.studies.claims import Claim, Difference, above, combined
+from cuewise.studies.claims import Claim, PairedDifference, above, combined
 from cuewise.studies.labs import Lab
 from cuewise.studies.statistics import slope_weights
 from cuewise.studies.study import Arm, Figure, Study
@@ -25,12 +25,12 @@ def arms(lab: Lab) -> list[Arm]:
     return out
 
 
-def gain_persists(lab: Lab) -> list[Difference]:
+def gain_persists(lab: Lab) -> list[PairedDifference]:
     """Claim 18, first half: clean accuracy, as in the paper's figures."""
     return [above(a, b, "clean") for a, b in zip(names(lab, True), names(lab, False))]
 
 
-def less_to_lose(lab: Lab) -> list[Difference]:
+def less_to_lose(lab: Lab) -> list[PairedDifference]:
     """Claim 18, second half: the slope of clean accuracy over log₂ K."""
     w = slope_weights([math.log2(k) for k in lab.banks])
     weights = {(n, "clean"): v for n, v in zip(names(lab, False), w)}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from cuewise.studies.claims import Claim, Difference, above, below
+from cuewise.studies.claims import Claim, PairedDifference, above, below
 from cuewise.studies.labs import Lab
 from cuewise.studies.study import Arm, Figure, Study
 
@@ -21,7 +21,7 @@ def arms(lab: Lab) -> list[Arm]:
     return own + [Arm(name, {"hard": {"name": name}}) for name in HARD]
 
 
-def texture_lowers_less(lab: Lab) -> list[Difference]:
+def texture_lowers_less(lab: Lab) -> list[PairedDifference]:
     """Claim 12, second half."""
     return [
         below("patch", "no negatives", "similarity/patch"),
@@ -29,7 +29,7 @@ def texture_lowers_less(lab: Lab) -> list[Difference]:
     ]
 
 
-def beyond_hard(lab: Lab) -> list[Difference]:
+def beyond_hard(lab: Lab) -> list[PairedDifference]:
     """Table 1: texture-free accuracy against each of the four."""
     return [above("patch", other, "texture_free") for other in HARD]
 

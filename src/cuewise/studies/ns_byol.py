@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from cuewise.studies.claims import Claim, Difference, above, below, combined
+from cuewise.studies.claims import Claim, PairedDifference, above, below, combined
 from cuewise.studies.labs import Lab
 from cuewise.studies.study import Arm, Figure, Study
 
@@ -26,10 +26,10 @@ def arms(lab: Lab) -> list[Arm]:
     return [Arm(name, s, method="byol") for name, s in settings.items()]
 
 
-def regular_hurts(patch: str, regular: str) -> Callable[[Lab], list[Difference]]:
+def regular_hurts(patch: str, regular: str) -> Callable[[Lab], list[PairedDifference]]:
     """A regular negative costs clean accuracy, and more than twice what a patch negative costs."""
 
-    def differences(lab: Lab) -> list[Difference]:
+    def differences(lab: Lab) -> list[PairedDifference]:
         weights = {(patch, "clean"): 2.0, ("BYOL", "clean"): -1.0, (regular, "clean"): -1.0}
         return [
             below(regular, "BYOL", "clean"),

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from cuewise.config import merge
-from cuewise.studies.claims import Claim, Difference, above, combined
+from cuewise.studies.claims import Claim, PairedDifference, above, combined
 from cuewise.studies.labs import Lab
 from cuewise.studies.study import Arm, Figure, Study
 
@@ -21,7 +21,7 @@ def arms(lab: Lab) -> list[Arm]:
     return [Arm(name, merge(lab.colour, s)) for name, s in zip(ARMS, settings)]
 
 
-def interaction(lab: Lab) -> list[Difference]:
+def interaction(lab: Lab) -> list[PairedDifference]:
     """The gain in clean accuracy without jitter, against that with it."""
 
     def gains(times: float) -> dict[tuple[str, str], float]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from cuewise.cues.patches import parse_range
-from cuewise.studies.claims import Claim, Difference, above, below, combined
+from cuewise.studies.claims import Claim, PairedDifference, above, below, combined
 from cuewise.studies.labs import Lab
 from cuewise.studies.study import Arm, Figure, Study
 
@@ -34,7 +34,7 @@ def arms(lab: Lab) -> list[Arm]:
     return [*out, Arm(turned(lab), largest)]
 
 
-def larger_for_shape(lab: Lab) -> list[Difference]:
+def larger_for_shape(lab: Lab) -> list[PairedDifference]:
     """From the smallest to the largest patches: texture-free accuracy gains, and more than clean accuracy does."""
     first, last = grid(lab)[0], grid(lab)[-1]
     weights = {
@@ -48,7 +48,7 @@ def larger_for_shape(lab: Lab) -> list[Difference]:
     ]
 
 
-def turns_do_not_help(lab: Lab) -> list[Difference]:
+def turns_do_not_help(lab: Lab) -> list[PairedDifference]:
     """Held only if they lower both accuracies: an interval that includes zero shows no help, but no absence of it."""
     return [below(turned(lab), grid(lab)[-1], q) for q in ("clean", "texture_free")]
 

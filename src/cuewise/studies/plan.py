@@ -6,26 +6,28 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from cuewise.studies.jobs import Job, job_of
+from cuewise.studies.jobs import ArmJob, job_of
 from cuewise.studies.labs import Lab
 from cuewise.studies.measures import applicable
 from cuewise.studies.study import Study
 
 
 @dataclass(frozen=True)
-class Plan:
+class StudyPlan:
     """The jobs, and for each study its arms with the place of each seed's job among them."""
 
     lab: Lab
     seeds: tuple[int, ...]
     epochs: dict[str, int]  # of the runs of each study
-    jobs: list[Job]
+    jobs: list[ArmJob]
     places: dict[str, dict[str, list[int]]]  # study → arm → job of each seed
 
 
-def make_plan(studies: Sequence[Study], lab: Lab, place: Path, seeds: int, epochs: Mapping[str, int]) -> Plan:
+def make_plan(
+    studies: Sequence[Study], lab: Lab, place: Path, seeds: int, epochs: Mapping[str, int]
+) -> StudyPlan:
     """Seed by seed, so that a study that is stopped early has whole seeds. epochs: of each study's runs."""
-    jobs: dict[str, Job] = {}
+    jobs: dict[str, ArmJob] = {}
     places: dict[str, dict[str, dict[int, str]]] = {}
     numbers = tuple(range(seeds))
     for seed in numbers:
@@ -37,12 +39,12 @@ def make_plan(studies: Sequence[Study], lab: Lab, place: Path, seeds: int, epoch
                 known = jobs.get(job.folder)
                 if known:  # another study measures this run, too
                     both = tuple(dict.fromkeys([*known.measures, *measures]))
-                    job = Job(job.config, job.folder, both, job.images)
+                    job = ArmJob(job.config, job.folder, both, job.images)
                 jobs[job.folder] = job
                 places.setdefault(study.name, {}).setdefault(arm.name, {})[seed] = job.folder
     order = {folder: i for i, folder in enumerate(jobs)}
     found = {s: {a: [order[f] for f in by.values()] for a, by in arms.items()} for s, arms in places.items()}
-    return Plan(lab, numbers, dict(epochs), list(jobs.values()), found)
+    return StudyPlan(lab, numbers, dict(epochs), list(jobs.values()), found)
 
 
 def spoken(epochs: Iterable[int]) -> str:

@@ -7,19 +7,19 @@ from pathlib import Path
 from typing import Any
 
 from cuewise.studies.jobs import seconds_of
-from cuewise.studies.plan import Plan
+from cuewise.studies.plan import StudyPlan
 from cuewise.studies.statistics import plain, t_interval
 from cuewise.studies.study import Figure, Study
 from cuewise.studies.table import Table
 from cuewise.train.environment import environment
 
-Measured = dict[str, dict[str, float]]  # measure → quantity → value
+ByMeasure = dict[str, dict[str, float]]  # measure → quantity → value
 
 
 def document_of(
     chosen: Sequence[Study],
-    plan: Plan,
-    measured: Sequence[Measured],
+    plan: StudyPlan,
+    measured: Sequence[ByMeasure],
     *,
     took: float,
     trained_now: int,
@@ -51,7 +51,7 @@ def document_of(
     return plain(found)
 
 
-def table_of(study: Study, plan: Plan, measured: Sequence[Measured]) -> Table:
+def table_of(study: Study, plan: StudyPlan, measured: Sequence[ByMeasure]) -> Table:
     """The quantities of a study's arms, seed by seed; a run may have been measured for other studies as well."""
 
     def own(j: int) -> dict[str, float]:
@@ -61,7 +61,7 @@ def table_of(study: Study, plan: Plan, measured: Sequence[Measured]) -> Table:
     return Table({a: {s: own(j) for s, j in zip(plan.seeds, jobs)} for a, jobs in arms.items()})
 
 
-def study_part(study: Study, table: Table, plan: Plan) -> dict[str, Any]:
+def study_part(study: Study, table: Table, plan: StudyPlan) -> dict[str, Any]:
     """One study: arms with every value, means with intervals, paired differences to the first arm, verdicts, figures."""
     lab, base = plan.lab, table.arms[0] if table.arms else ""
     by_name = {a.name: a for a in study.arms(lab)}
@@ -100,7 +100,7 @@ def study_part(study: Study, table: Table, plan: Plan) -> dict[str, Any]:
                 "verdict": v.word,
                 "numbers": v.numbers,
                 "seeds": v.seeds,
-                "differences": [f.as_dict() for f in v.findings],
+                "differences": [f.as_dict() for f in v.outcomes],
             }
             for c, v in verdicts
         ],
@@ -108,7 +108,7 @@ def study_part(study: Study, table: Table, plan: Plan) -> dict[str, Any]:
     }
 
 
-def figure_of(figure: Figure, study: Study, table: Table, plan: Plan) -> dict[str, Any] | None:
+def figure_of(figure: Figure, study: Study, table: Table, plan: StudyPlan) -> dict[str, Any] | None:
     """In the form of audit.json; None where none of its quantities was measured."""
     by_name = {a.name: a for a in study.arms(plan.lab)}
     series, numbers = [], True

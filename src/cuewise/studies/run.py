@@ -20,12 +20,12 @@ from cuewise.folders import check_folder, claim_folder
 from cuewise.progress import Progress
 from cuewise.studies.cautions import cautions
 from cuewise.studies.claims import ENOUGH_SEEDS
-from cuewise.studies.jobs import Job, is_done, measured_file
+from cuewise.studies.jobs import ArmJob, is_done, measured_file
 from cuewise.studies.labs import Lab, lab_of
 from cuewise.studies.measures import applicable, find_measure, opened
-from cuewise.studies.plan import Plan, make_plan, spoken
+from cuewise.studies.plan import StudyPlan, make_plan, spoken
 from cuewise.studies.pool import run_all
-from cuewise.studies.results import Measured, document_of
+from cuewise.studies.results import ByMeasure, document_of
 from cuewise.studies.study import Study, choose, only_arms
 from cuewise.studies.timing import fitting_epochs
 from cuewise.studies.writing import write_results
@@ -163,20 +163,20 @@ def measured_images(chosen: Sequence[Study], lab: Lab) -> int:
     return sum(len(opened(tuple(lab.sets[r]))) for r in roles) + 2048
 
 
-def say_plan(plan: Plan, chosen: Sequence[Study], workers: int, threads: int) -> None:
+def say_plan(plan: StudyPlan, chosen: Sequence[Study], workers: int, threads: int) -> None:
     arms = sum(len(a) for a in plan.places.values())
     runs = f"{len(plan.jobs)} runs of {spoken(plan.epochs.values())}"
     text = f"{len(chosen)} studies, {arms} arms, {len(plan.seeds)} seeds: {runs}"
     print(f"{text}, {workers} at a time with {threads} thread{'s' * (threads > 1)} each", file=sys.stderr)
 
 
-def work(plan: Plan, out: Path, workers: int, threads: int) -> tuple[list[Measured], int]:
+def work(plan: StudyPlan, out: Path, workers: int, threads: int) -> tuple[list[ByMeasure], int]:
     """The quantities of every job in the plan's order, and how many runs were not there yet."""
     new = run_jobs(plan.jobs, plan.lab, out / "workers.log", workers, threads, "reproducing")
     return [measured(job, plan.lab) for job in plan.jobs], new
 
 
-def run_jobs(jobs: Sequence[Job], lab: Lab, log: Path, workers: int, threads: int, label: str) -> int:
+def run_jobs(jobs: Sequence[ArmJob], lab: Lab, log: Path, workers: int, threads: int, label: str) -> int:
     """Train and measure what is not there yet, in processes side by side under one progress bar; returns how many."""
     open_jobs = [job for job in jobs if not is_done(job, lab)]
     total = sum(j.images for j in jobs)
@@ -202,13 +202,13 @@ def run_jobs(jobs: Sequence[Job], lab: Lab, log: Path, workers: int, threads: in
     return len(open_jobs)
 
 
-def images_done(job: Job) -> int:
+def images_done(job: ArmJob) -> int:
     """As the run's own metrics tell."""
     file = Path(job.folder) / "metrics.jsonl"
     rows = read_metrics(file) if file.is_file() else []
     return min(job.images, int(rows[-1]["step"]) * int(job.config["batch_size"])) if rows else 0
 
 
-def measured(job: Job, lab: Lab) -> Measured:
+def measured(job: ArmJob, lab: Lab) -> ByMeasure:
     """What has been measured of a finished job, by measure."""
     return {m: json.loads(measured_file(Path(job.folder), m, lab).read_text()) for m in job.measures}

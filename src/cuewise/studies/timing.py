@@ -15,12 +15,12 @@ from cuewise.train.loop import optimise
 from cuewise.train.pretrain import build
 
 if TYPE_CHECKING:
-    from cuewise.studies.jobs import Job
+    from cuewise.studies.jobs import ArmJob
 
 WARM, TIMED = 3, 8  # steps
 
 
-def time_job(job: Job) -> float:
+def time_job(job: ArmJob) -> float:
     """Seconds a training image of this arm costs here and now."""
     config = resolve(job.config)
     data = open_data(config.data)

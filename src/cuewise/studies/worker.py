@@ -32,13 +32,13 @@ def main() -> int:
 
 def serve(line: str) -> dict[str, Any]:
     """One job: what was measured, how long an image takes, or the error and whether it is the user's to fix."""
-    from cuewise.studies.jobs import Job, run_job
+    from cuewise.studies.jobs import ArmJob, run_job
     from cuewise.studies.labs import Lab
     from cuewise.studies.timing import time_job
 
     asked = json.loads(line)
     lab, only_time = Lab(**asked.pop("lab")), asked.pop("time", False)
-    job = Job(**asked)
+    job = ArmJob(**asked)
     try:
         return {"timed": time_job(job)} if only_time else {"measured": run_job(job, lab)}
     except Interrupted:
