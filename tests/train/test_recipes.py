@@ -69,5 +69,7 @@ def test_a_base_of_a_base() -> None:
 
 
 def test_unknown_recipe(folder: Path, tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=r"nor a recipe; did you mean moco-imagenet\w*\? recipes: .*looc-color-imagenet100"):
+    with pytest.raises(
+        UserError, match=r"nor a recipe; did you mean moco-imagenet\w*\? recipes: .*looc-color-imagenet100"
+    ):
         pretrain(str(folder), out=str(tmp_path / "run"), config="moco-imagenet99")
