@@ -1,20 +1,53 @@
 """Where compiled kernels are kept: one folder for each state of their sources, so that none is ever stale.
 
+Kernels are stored as pickles, so a cache that someone else owns or can write to is never read.
 numba keeps a compiled function until its own file changes and does not see changes in the files it calls. A folder whose
 name is a digest of all kernel sources closes that gap, and is writable where an installed package is not.
 """
 
 from __future__ import annotations
 
+import atexit
 import hashlib
 import os
+import shutil
+import sys
+import tempfile
+from functools import cache
 from pathlib import Path
 
 
 def cache_root() -> Path:
-    """CUEWISE_CACHE, or the user's cache folder."""
+    """CUEWISE_CACHE, or the user's cache folder; a temporary one where others can write to it."""
     base = os.environ.get("CUEWISE_CACHE")
-    return Path(base) if base else Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "cuewise"
+    root = Path(base) if base else Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "cuewise"
+    return root if _private(root) else _substitute(root)
+
+
+@cache
+def _private(folder: Path) -> bool:
+    """Whether only this user (or root) can write there; created so where it is missing."""
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        facts = folder.stat()
+    except OSError:  # nothing can be kept there, and nothing read
+        return True
+    return not hasattr(os, "geteuid") or (facts.st_uid in (0, os.geteuid()) and not facts.st_mode & 0o022)
+
+
+@cache
+def _substitute(root: Path) -> Path:
+    """An empty cache for this process and its children; removed at the end."""
+    folder = Path(tempfile.mkdtemp(prefix="cuewise-"))
+    os.environ["CUEWISE_CACHE"] = str(folder)
+    owner = os.getpid()
+    atexit.register(lambda: shutil.rmtree(folder, ignore_errors=True) if os.getpid() == owner else None)
+    print(
+        f"cuewise: {root} is not used as a cache, because others own it or can write to it; "
+        "delete it, or set CUEWISE_CACHE to a folder of your own",
+        file=sys.stderr,
+    )
+    return folder
 
 
 def digest_of_kernels(package: Path) -> str:
@@ -29,7 +62,9 @@ def digest_of_kernels(package: Path) -> str:
 
 def keep_kernels() -> None:
     """Point numba's cache at this state of the kernels; to be called before numba is imported."""
-    if "NUMBA_CACHE_DIR" not in os.environ:
-        os.environ["NUMBA_CACHE_DIR"] = str(
-            cache_root() / "kernels" / digest_of_kernels(Path(__file__).parent)
-        )
+    if "NUMBA_CACHE_DIR" in os.environ:
+        return
+    root, digest = cache_root(), digest_of_kernels(Path(__file__).parent)
+    if not (_private(root / "kernels") and _private(root / "kernels" / digest)):
+        root = _substitute(root / "kernels")
+    os.environ["NUMBA_CACHE_DIR"] = str(root / "kernels" / digest)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import sys
 import threading
 import time
@@ -91,3 +92,34 @@ def test_an_address_where_nothing_listens(address: str) -> None:
     ray = pytest.importorskip("ray")
     with pytest.raises(UserError, match=r"no Ray cluster at '.*'.*check --address"):
         connect(ray, address)
+
+
+ALONE = """
+import psutil, sys
+from cuewise.makers.run import make_set
+
+def main():
+    from cuewise.makers import ray_engine
+    stop = ray_engine.TaskPool.stop
+    def look(self):
+        me = psutil.Process()
+        for process in [me, *me.children(recursive=True)]:
+            for c in process.net_connections(kind="inet"):
+                if c.status == "LISTEN":
+                    print(process.name(), c.laddr.ip)
+        stop(self)
+    ray_engine.TaskPool.stop = look
+    make_set("gaussian", sys.argv[1], sys.argv[2], engine="ray")
+
+main()
+"""
+
+
+@pytest.mark.cluster
+def test_an_instance_of_its_own_listens_on_loopback_only(photos: Photos, tmp_path: Path) -> None:
+    pytest.importorskip("ray")
+    words = [sys.executable, "-c", ALONE, str(photos(1)), str(tmp_path / "out")]
+    ran = subprocess.run(words, capture_output=True, text=True, check=True)
+    places = {line.split()[-1].removeprefix("::ffff:") for line in ran.stdout.splitlines()}
+    assert places == {"127.0.0.1"}, ran.stdout
+    assert "it listens on 127.0.0.1 only" in ran.stderr

@@ -91,7 +91,7 @@ class RayEngine(Engine):
 
     def __init__(self, saved: Saved | None = None, address: str | None = None) -> None:
         super().__init__(saved)
-        self.ray = load_ray()
+        self.ray = load_ray(address)
         self.own = not self.ray.is_initialized()
         if self.own:
             connect(self.ray, address)

@@ -46,7 +46,7 @@ def render_pieces(spec: SetSpec, pieces: list[Piece]) -> tuple[list[Made], float
 
 def run(order: WorkOrder, items: Sequence[int], address: str | None) -> Iterator[Done]:
     """Make all items on the cluster at `address`, or on a Ray instance of its own on this machine."""
-    ray = load_ray()
+    ray = load_ray(address)
     own = not ray.is_initialized()
     if own:
         connect(ray, address)

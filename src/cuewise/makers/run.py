@@ -60,7 +60,7 @@ def make_set(
     if address is not None and engine != "ray":
         raise UserError("--address is for --engine ray")
     if engine == "ray":
-        load_ray()
+        load_ray(address)
     folder, count = Path(dst), worker_count(workers)
     if limit is not None and limit < 1:
         raise UserError(f"limit {limit}: give 1 or more")
