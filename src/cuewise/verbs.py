@@ -147,7 +147,7 @@ def embed(
     """Write embeddings of images.
 
     cuewise embed runs/plain photos --out photos.npz
-    cuewise embed cuewise/resnet-tiny shapes:test --out shapes.npz --batch-size 64
+    cuewise embed cuewise/resnet-tiny shapes:conflict --out shapes.npz --batch-size 64
     """
     from cuewise.probes.embed import write_embeddings
 
