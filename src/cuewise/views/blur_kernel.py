@@ -83,6 +83,12 @@ def _wide_box(source: Pixels, out: Pixels, step: int, radius: int, inner: u32, e
 
 
 @njit(cache=True, nogil=True)
+def _copy(source: Pixels, target: Pixels) -> None:
+    for i in range(target.size):
+        target[i] = source[i]
+
+
+@njit(cache=True, nogil=True)
 def _repeat_sides(padded: Pixels, pad: int) -> None:
     """Fill `pad` pixels left and right of each row (H×3W bytes) with the border pixel."""
     last = padded.shape[1] - 3 * pad - 3
@@ -98,14 +104,8 @@ def _repeat_ends(padded: Pixels, pad: int) -> None:
     """Fill `pad` rows above and below with the border row."""
     last = padded.shape[0] - pad - 1
     for y in range(pad):
-        padded[y] = padded[pad]
-        padded[last + 1 + y] = padded[last]
-
-
-@njit(cache=True, nogil=True)
-def _copy(source: Pixels, target: Pixels) -> None:
-    for i in range(target.size):
-        target[i] = source[i]
+        _copy(padded[pad], padded[y])
+        _copy(padded[last], padded[last + 1 + y])
 
 
 @njit(cache=True, nogil=True)

@@ -169,6 +169,15 @@ def down(source: int, stride: int, length: int, starts: Starts, taps: Taps, targ
 
 
 @njit(cache=True, nogil=True)
+def reverse(rows: Starts | Taps) -> None:
+    """Turn the order of rows around, in place; loops instead of slices, which take seconds to compile."""
+    for i in range(rows.shape[0] // 2):
+        j = rows.shape[0] - 1 - i
+        for k in range(rows.shape[1]):
+            rows[i, k], rows[j, k] = rows[j, k], rows[i, k]
+
+
+@njit(cache=True, nogil=True)
 def resize(
     image: Pixels,
     crop: tuple[int, int, int, int],
@@ -191,11 +200,13 @@ def resize(
     weights(height, full[0], window[0], y_starts, y_taps)
     weights(width, full[1], window[1], x_starts, x_taps)
     if flip:
-        x_starts, x_taps = x_starts[::-1].copy(), x_taps[::-1].copy()
+        reverse(x_starts)
+        reverse(x_taps)
     first = y_starts[0, 0]
     used = y_starts[rows - 1, 0] + y_starts[rows - 1, 1] - first
     source = image.ctypes.data + (top + first) * stride + 3 * left
-    y_starts[:, 0] -= first
+    for y in range(rows):
+        y_starts[y, 0] -= first
     step = 3 * columns
     middle = scratch.ctypes.data
     # Pillow 13: the vertical pass goes first where the height shrinks by more than twice what the width does
@@ -210,8 +221,9 @@ def resize(
     if at_end:
         # the last row is read from a copy, because pixels are read four bytes at a time
         tail = scratch[used * step :]
-        tail[: 3 * width] = image[image.shape[0] - 1, left:].reshape(-1)
-        across(tail.ctypes.data, stride, 1, x_starts, x_taps, middle + inside * step, step)
+        for x in range(3 * width):
+            tail[x] = image[image.shape[0] - 1, left + x // 3, x % 3]
+        across(tail.ctypes.data, stride, np.int64(1), x_starts, x_taps, middle + inside * step, step)
     down(middle, step, step, y_starts, y_taps, out.ctypes.data, step)
 
 

@@ -21,6 +21,7 @@ from cuewise.data.shapes.raster import (
     paint,
     paint_texture,
     palette,
+    plain,
     sine,
 )
 from cuewise.data.shapes.textures import TURN
@@ -109,33 +110,34 @@ def picture(
     """
     colours = np.zeros((3, 3), np.int64)
     poses = np.zeros((len(shapes), POSE), np.int64)
-    place = mix(key, np.uint64(PLACE))
-    if mode in (SILHOUETTE, SKETCH):
-        out[:] = 255
-        if alike:
-            palette(mix(ONE_PALETTE, np.uint64(COLOURS)), MIDDLE, -1, colours)
-            out[:] = colours[2].astype(np.uint8)
-        single_pose(place, turn, poses[0])
-        paint(out, fields[shapes[0]], poses[0], mode, 0, key, colours)
-        return
-    ground = MIDDLE if alike else draw(key, 0, 0, 2)
-    palette(mix(ONE_PALETTE if alike else key, np.uint64(COLOURS)), ground, hue, colours)
+    place, count = mix(key, np.uint64(PLACE)), 1
+    flat, scene = mode == SILHOUETTE or mode == SKETCH, mode == SCENE
+    ground = MIDDLE if alike or flat else draw(key, 0, 0, 2)
+    if flat:
+        colours[2, 0], colours[2, 1], colours[2, 2] = 255, 255, 255
+    if alike or not flat:
+        palette(mix(ONE_PALETTE if alike else key, np.uint64(COLOURS)), ground, -1 if flat else hue, colours)
     if mode == FULL_FRAME:
         paint_texture(out, textures[0], mix(key, np.uint64(OBJECT)), colours)
         return
-    background(out, mix(ONE_GROUND if alike else key, np.uint64(GROUND)), colours[2])
-    if mode == TEXTURED:
+    if flat:
+        plain(out, colours[2])
+    else:
+        background(out, mix(ONE_GROUND if alike else key, np.uint64(GROUND)), colours[2])
+    if scene:
+        count = 0
+        while count < len(shapes) and shapes[count] >= 0:
+            count += 1
+        scene_poses(place, count, turn, poses)
+    else:
         single_pose(place, turn, poses[0])
-        paint(out, fields[shapes[0]], poses[0], mode, textures[0], mix(key, np.uint64(OBJECT)), colours)
-        return
-    count = 0
-    while count < len(shapes) and shapes[count] >= 0:
-        count += 1
-    scene_poses(place, count, turn, poses)
+    # one call of `paint` for every mode: the compiler works through its body once for each call
     for j in range(count):
-        own = mix(key, np.uint64(OBJECT + j))
-        palette(mix(ONE_PALETTE if alike else own, np.uint64(COLOURS)), ground, hue, colours)
-        paint(out, fields[shapes[j]], poses[j], TEXTURED, textures[j], own, colours)
+        own = key if flat else mix(key, np.uint64(OBJECT + j))
+        if scene:
+            palette(mix(ONE_PALETTE if alike else own, np.uint64(COLOURS)), ground, hue, colours)
+        texture = np.int64(0) if flat else textures[j]
+        paint(out, fields[shapes[j]], poses[j], np.int64(TEXTURED) if scene else mode, texture, own, colours)
 
 
 @njit(cache=True, nogil=True)

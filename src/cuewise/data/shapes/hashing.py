@@ -24,7 +24,9 @@ def mix(key: Any, counter: Any) -> Any:
     return x ^ (x >> _S31)
 
 
-@njit(cache=True, nogil=True)
+@njit(
+    "int64(uint64, int64, int64, int64)", cache=True, nogil=True
+)  # else once for each literal it is called with
 def draw(key: Any, counter: int, low: int, high: int) -> int:
     """A uniform integer in [low, high], the `counter`-th number of `key`."""
     bits = np.int64(mix(key, np.uint64(counter)) >> _S32)

@@ -71,6 +71,15 @@ def palette(key: Any, ground: int, hue: int, colours: Ints) -> None:
 
 
 @njit(cache=True, nogil=True)
+def plain(out: NDArray[np.uint8], base: Ints) -> None:
+    """One colour everywhere."""
+    for y in range(out.shape[0]):
+        for x in range(out.shape[1]):
+            for k in range(3):
+                out[y, x, k] = base[k]
+
+
+@njit(cache=True, nogil=True)
 def background(out: NDArray[np.uint8], key: Any, base: Ints) -> None:
     """Plain, a linear gradient, or slow noise around one colour."""
     size = out.shape[0]
@@ -115,7 +124,9 @@ def coverage(field: NDArray[np.int16], pose: Ints, mode: int, key: Any, cover: I
     reach = (scale * 52000 >> 14) + FRAME // size  # half diagonal of the table, and a pixel
     low_y, high_y = max(0, (top - reach) * size >> 16), min(size, ((top + reach) * size >> 16) + 1)
     low_x, high_x = max(0, (left - reach) * size >> 16), min(size, ((left + reach) * size >> 16) + 1)
-    cover[:] = 0
+    for y in range(size):
+        for x in range(size):
+            cover[y, x] = 0
     for y in range(low_y, high_y):
         dy = at[y] - top
         for x in range(low_x, high_x):
@@ -167,7 +178,7 @@ def paint(
     colours: Ints,
 ) -> None:
     """Blend one object over `out`."""
-    cover = np.empty(out.shape[:2], np.int64)
+    cover = np.empty((out.shape[0], out.shape[1]), np.int64)
     coverage(field, pose, mode, key, cover)
     fill(out, cover, texture if mode == TEXTURED else -1, mix(key, np.uint64(1)), colours)
 
@@ -175,5 +186,5 @@ def paint(
 @njit(cache=True, nogil=True)
 def paint_texture(out: NDArray[np.uint8], texture: int, key: Any, colours: Ints) -> None:
     """Fill the picture with a texture."""
-    cover = np.full(out.shape[:2], 256, np.int64)
+    cover = np.full((out.shape[0], out.shape[1]), 256, np.int64)
     fill(out, cover, texture, mix(key, np.uint64(1)), colours)
