@@ -223,7 +223,7 @@ def resize(
         tail = scratch[used * step :]
         for x in range(3 * width):
             tail[x] = image[image.shape[0] - 1, left + x // 3, x % 3]
-        across(tail.ctypes.data, stride, np.int64(1), x_starts, x_taps, middle + inside * step, step)
+        across(tail.ctypes.data, stride, used - inside, x_starts, x_taps, middle + inside * step, step)
     down(middle, step, step, y_starts, y_taps, out.ctypes.data, step)
 
 

@@ -111,7 +111,7 @@ def picture(
     colours = np.zeros((3, 3), np.int64)
     poses = np.zeros((len(shapes), POSE), np.int64)
     place, count = mix(key, np.uint64(PLACE)), 1
-    flat, scene = mode == SILHOUETTE or mode == SKETCH, mode == SCENE
+    flat, scene = mode in (SILHOUETTE, SKETCH), mode == SCENE
     ground = MIDDLE if alike or flat else draw(key, 0, 0, 2)
     if flat:
         colours[2, 0], colours[2, 1], colours[2, 2] = 255, 255, 255
@@ -136,8 +136,8 @@ def picture(
         own = key if flat else mix(key, np.uint64(OBJECT + j))
         if scene:
             palette(mix(ONE_PALETTE if alike else own, np.uint64(COLOURS)), ground, hue, colours)
-        texture = np.int64(0) if flat else textures[j]
-        paint(out, fields[shapes[j]], poses[j], np.int64(TEXTURED) if scene else mode, texture, own, colours)
+        texture = 0 if flat else textures[j]
+        paint(out, fields[shapes[j]], poses[j], TEXTURED if scene else mode, texture, own, colours)
 
 
 @njit(cache=True, nogil=True)
