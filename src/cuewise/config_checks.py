@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from cuewise.errors import UserError
 from cuewise.methods import Method
 from cuewise.views import NEGATIVES, RECIPES, augmentation
-from cuewise.views.suppress import FILTERS
+from cuewise.views.suppress import suppressor
 
 if TYPE_CHECKING:
     from cuewise.config import Config, Optim
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 def check_dials(config: Config, kind: type[Method]) -> None:
     _check_negatives(config, kind)
     _check_augmentations(config, kind)
-    if config.suppress is not None and config.suppress not in FILTERS:
-        raise UserError(f"--suppress {config.suppress}: there are {', '.join(FILTERS)}")
+    if config.suppress is not None:
+        suppressor(config.suppress)  # or an error that lists them
     if config.crops != "random":
         raise UserError(f"--crops {config.crops}: only random is available in this version")
     for name, least in (("size", 8), ("epochs", 1), ("batch_size", 2), ("num_nodes", 1)):

@@ -13,13 +13,20 @@ from pillow_views import photo
 
 from cuewise import UserError, pretrain
 from cuewise.config import resolve
-from cuewise.data import open_data
+from cuewise.data import Sample, open_data
 from cuewise.methods import methods
 from cuewise.train.shown import build_views
 from cuewise.views import RECIPES, ViewParams, apply
-from cuewise.views.suppress import FILTERS, suppressed
+from cuewise.views.suppress import filters, suppressed
 
 MOCO = replace(RECIPES["moco-v2"], size=32)
+
+
+def amount(view: ViewParams) -> float:
+    """The one number that diffusion and the Gaussian draw."""
+    assert view.suppress is not None
+    ((_, value),) = view.suppress.drawn
+    return value
 
 
 def drawn(kind: str, n: int = 6000, side: int = 224) -> list[ViewParams]:
@@ -28,7 +35,7 @@ def drawn(kind: str, n: int = 6000, side: int = 224) -> list[ViewParams]:
     return [recipe.sample(rng, side, side + 30) for _ in range(n)]
 
 
-@pytest.mark.parametrize("kind", FILTERS)
+@pytest.mark.parametrize("kind", filters())
 def test_half_suppressed_a_quarter_blurred_a_quarter_neither(kind: str) -> None:
     views = drawn(kind)
     shares = [
@@ -43,12 +50,12 @@ def test_half_suppressed_a_quarter_blurred_a_quarter_neither(kind: str) -> None:
 
 def test_amounts_are_as_published_and_scale_with_the_image() -> None:
     for kind in ("anisotropic", "robust"):
-        steps = [v.suppress.amount for v in drawn(kind) if v.suppress]
+        steps = [amount(v) for v in drawn(kind) if v.suppress]
         assert sorted(set(steps)) == list(range(10, 21))
         assert min(steps.count(n) for n in range(10, 21)) > 150  # uniform, both ends
-        small = {v.suppress.amount for v in drawn(kind, 500, side=64) if v.suppress}
+        small = {amount(v) for v in drawn(kind, 500, side=64) if v.suppress}
         assert small <= {2, 3}
-    sigma = np.array([v.suppress.amount for v in drawn("gaussian") if v.suppress])
+    sigma = np.array([amount(v) for v in drawn("gaussian") if v.suppress])
     assert 10 <= sigma.min() ** 2 < 10.1 < 19.9 < sigma.max() ** 2 <= 20
     assert np.std(sigma**2) == pytest.approx(10 / np.sqrt(12), rel=0.05)
     blur = np.array([v.blur for v in drawn("gaussian") if v.blur])
@@ -56,7 +63,7 @@ def test_amounts_are_as_published_and_scale_with_the_image() -> None:
     assert 1.95 < blur.max() <= 2.0
 
 
-@pytest.mark.parametrize("kind", FILTERS)
+@pytest.mark.parametrize("kind", filters())
 def test_the_whole_image_is_filtered_before_the_crop(kind: str) -> None:
     image = photo(60, 80)
     params = next(v for v in drawn(kind, 20, side=60) if v.suppress)
@@ -89,8 +96,74 @@ def test_it_composes_with_every_method(folder: Path) -> None:
             assert (recipe.suppress, recipe.suppress_p, recipe.blur_p) == ("anisotropic", 0.5, 0.5)
     own = resolve({"size": 32, "suppress": "robust", "views": {"blur_p": 0.1}})
     assert {v.recipe.blur_p for v in build_views(own, data).positives} == {0.1}
-    with pytest.raises(UserError, match="there are anisotropic, robust, bilateral, cartoon, gaussian"):
+    assert filters() == ("anisotropic", "bilateral", "cartoon", "gaussian", "robust")
+    with pytest.raises(UserError, match="no cue 'sharpen'"):
         resolve({"suppress": "sharpen"})
+    with pytest.raises(
+        UserError, match="patch is not a filter against texture; there are anisotropic, bilateral"
+    ):
+        resolve({"suppress": "patch"})
+
+
+OWN = '''
+from dataclasses import dataclass
+import numpy as np
+from cuewise.cues.cue import Cue
+from cuewise.views import Negative
+
+
+@dataclass(frozen=True)
+class Darker(Cue):
+    """Half as bright."""
+
+    name = "darker"
+    summary = "half as bright"
+    suppresses = True
+
+    def draw(self, rng, height, width):
+        return {"by": float(rng.uniform(0.4, 0.6))}
+
+    def render(self, image, drawn):
+        return (image * drawn["by"]).astype(np.uint8)
+
+
+@dataclass(frozen=True)
+class Mirrored(Negative):
+    """Upside down."""
+
+    name = "upside-down"
+    summary = "the view upside down"
+
+    def render(self, origin, drawn, number):
+        return np.ascontiguousarray(origin.view[::-1])
+'''
+
+
+def test_a_filter_and_a_negative_from_outside_the_package(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One file each in a folder of the user's own: trained with by name, seen in the views, refused where it has no meaning."""
+    (tmp_path / "own_cues.py").write_text(OWN)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    config = resolve(
+        {"size": 32, "suppress": "own_cues:Darker", "negatives": ["own_cues:Mirrored"], "alpha": [1.0]}
+    )
+    views = build_views(config, open_data(str(folder)))
+    assert views.roles == ("query", "key", "upside-down:query")
+    recipe = replace(views.positives[0].recipe, suppress_p=1.0)
+    params = recipe.sample(np.random.default_rng(0), 60, 60)
+    image = photo(60, 60)
+    assert apply(image, params, 32).mean() < 0.7 * apply(image, replace(params, suppress=None), 32).mean()
+    shown = views(Sample(image), np.random.default_rng(1)).views
+    np.testing.assert_array_equal(shown["upside-down:query"][0], shown["query"][::-1])
+    small: dict[str, Any] = {"model": "cuewise/resnet-tiny?width=8", "size": 16, "batch_size": 8, "steps": 2}
+    own = {"suppress": "own_cues:Darker", "negatives": ["own_cues:Mirrored"]}
+    pretrain(str(folder), out=str(tmp_path / "run"), set=["moco.queue=32"], workers="0", **small, **own)
+    assert json.loads((tmp_path / "run" / "encoder.json").read_text())["cues"]["negatives"] == [
+        "own_cues:Mirrored"
+    ]
+    with pytest.raises(UserError, match="has no meaning for supervised"):
+        resolve({"method": "supervised", "negatives": ["own_cues:Mirrored"]})
 
 
 def test_a_run_says_what_it_was_trained_with(folder: Path, tmp_path: Path) -> None:

@@ -80,6 +80,7 @@ class BilateralCue(Cue):
     """See `bilateral`."""
 
     name = "bilateral"
+    suppresses = True
     summary = "smooth fine texture, keep edges"
     colour_only = False
     diameter: Annotated[int, "of the disc of neighbours, in pixels"] = 9

@@ -98,6 +98,7 @@ class Gaussian(Cue):
     """See `gaussian_blur` and `draw_sigma`."""
 
     name = "gaussian"
+    suppresses = True
     summary = "blur texture and edges alike"
     colour_only = False
     sigma: Annotated[float | None, "width in pixels [drawn by form]"] = None

@@ -42,6 +42,7 @@ class Cartoon(Cue):
     """See `cartoon`."""
 
     name = "cartoon"
+    suppresses = True
     summary = "flat colours and dark outlines, no texture"
     passes: Annotated[int, "of the bilateral filter"] = 7
 

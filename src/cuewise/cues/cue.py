@@ -36,6 +36,9 @@ class Cue(ABC):
 
     name: ClassVar[str]
     summary: ClassVar[str]  # one line, for lists
+    suppresses: ClassVar[bool] = (
+        False  # a filter against texture that keeps the layout: `--suppress` takes it
+    )
     colour_only: ClassVar[bool] = (
         True  # `render` is given H×W×3 only; if false, H×W and other channel counts too
     )

@@ -175,6 +175,7 @@ class Anisotropic(Diffusion):
     """See `perona_malik`."""
 
     name = "anisotropic"
+    suppresses = True
     summary = "smooth texture, keep edges (Perona–Malik diffusion)"
     kappa: Annotated[float, "difference above which an edge is kept, in grey levels"] = 20.0
     gamma: Annotated[float, "size of a step"] = 0.1
@@ -190,6 +191,7 @@ class Robust(Diffusion):
     """See `robust_diffusion`."""
 
     name = "robust"
+    suppresses = True
     summary = "smooth texture, stop at edges altogether (Tukey diffusion)"
     kappa: Annotated[float, "scale of the differences that are smoothed, in grey levels"] = 20.0
     gamma: Annotated[float, "size of a step"] = 0.1

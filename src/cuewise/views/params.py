@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -44,10 +44,10 @@ class Jitter:
 
 @dataclass(frozen=True, slots=True)
 class Suppress:
-    """A filter against texture and how much of it: steps of diffusion, σ of a Gaussian, nothing for the others."""
+    """A filter against texture and what was drawn for it, e.g. the steps of a diffusion."""
 
     kind: str
-    amount: float = 0.0
+    drawn: tuple[tuple[str, Any], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +89,11 @@ class ViewParams:
             crop=Crop(**plain.pop("crop")),
             jitter=None if jitter is None else Jitter(**jitter),
             style=None if style is None else StyleDraw(**style),
-            suppress=None if suppress is None else Suppress(**suppress),
-            own=tuple((name, value) for name, value in plain.pop("own", ())),
+            suppress=None if suppress is None else Suppress(suppress["kind"], _pairs(suppress["drawn"])),
+            own=_pairs(plain.pop("own", ())),
             **plain,
         )
+
+
+def _pairs(values: Iterable[Sequence[Any]]) -> tuple[tuple[str, Any], ...]:
+    return tuple((name, value) for name, value in values)

@@ -12,7 +12,7 @@ from cuewise.cues.stylize import StyleDraw
 from cuewise.errors import UserError
 from cuewise.views.augmentations import augmentation
 from cuewise.views.params import Crop, Jitter, ViewParams
-from cuewise.views.suppress import FILTERS, draw_suppress
+from cuewise.views.suppress import draw_suppress, suppressor
 
 Range = tuple[float, float]
 
@@ -63,8 +63,8 @@ class Recipe:
                 raise UserError(f"recipe {name}=({low}, {high}): give 0 < low <= high")
         if not 0 <= self.style_strength[0] <= self.style_strength[1] <= 1:
             raise UserError(f"recipe style_strength={self.style_strength}: give 0 <= low <= high <= 1")
-        if self.suppress is not None and self.suppress not in FILTERS:
-            raise UserError(f"recipe suppress={self.suppress!r}: there are {', '.join(FILTERS)}")
+        if self.suppress is not None:
+            suppressor(self.suppress)  # or an error that lists them
         if self.size < 1:
             raise UserError(f"recipe size={self.size}: must be at least 1 pixel")
         if min(self.jitter) < 0 or self.jitter[3] > 0.5:
