@@ -37,7 +37,7 @@ def load(key: str) -> tuple[Index, dict[str, Any]] | None:
             return None
         skipped = tuple(Skipped(path, why) for path, why in meta["skipped"])
         return Index(blob, offsets, labels, classes, skipped, meta["hash"], where), meta["stamp"]
-    except Exception:  # missing, half written, from another version: listing anew mends all of them
+    except Exception:  # missing, half written, from another version: listing again fixes all of them
         return None
 
 

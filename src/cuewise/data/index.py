@@ -91,7 +91,7 @@ class Builder:
     def finish(self, rename: Callable[[bytes, int], bytes] | None = None) -> Index:
         """The finished index, sorted; first-level folders become classes (see `label`).
 
-        Of equal names the last counts, unless `rename(name, value of the first column)` can tell them apart.
+        Of equal names the last counts, unless `rename(name, value of the first column)` can distinguish them.
         """
         table = Table(
             bytes(self.blob),

@@ -61,7 +61,7 @@ class Loader:
 def ordered(ds: Dataset, transform: Transform, batch_size: int, workers: int = 0) -> Iterator[Batch]:
     """Every readable image once, in index order, the last batch as short as it comes.
 
-    Broken images are left out and told in `skipped`; randomness is that of (seed 0, epoch 0, index).
+    Broken images are left out and listed in `skipped`; randomness is that of (seed 0, epoch 0, index).
     """
     plan = Plan(len(ds), max(1, batch_size), seed=0, shuffle=False, drop_last=False)
     waiting: list[tuple[str, str]] = []  # from batches in which nothing could be read
@@ -76,7 +76,7 @@ def ordered(ds: Dataset, transform: Transform, batch_size: int, workers: int = 0
         yield batch
     if waiting and not given:
         name, why = waiting[0]
-        raise UserError(f"none of the {len(ds)} images can be read (the first: {name}: {why}); mend the set")
+        raise UserError(f"none of the {len(ds)} images can be read (the first: {name}: {why}); fix the set")
     if waiting:
         yield Batch.empty(waiting)
 

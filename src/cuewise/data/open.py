@@ -102,7 +102,7 @@ def _form(path: str) -> str | None:
     if head[257:262] == b"ustar" or path.lower().endswith(".tar"):
         return "tar"
     if path.lower().endswith(".zip"):
-        raise UserError(f"{path} is not a zip archive, whatever its name says; make or fetch it again")
+        raise UserError(f"{path} is not a zip archive, although its name says so; make or fetch it again")
     if re.search(r"\.(tar\.(gz|bz2|xz|zst|lz4)|tgz|tbz2?|txz)$", path.lower()):
         raise UserError(
             f"{path} is a compressed tar, in which images cannot be found without unpacking all of it; "
@@ -119,7 +119,7 @@ def _filled(source: Source, spec: str) -> Source:
         first = skipped[0]
         raise UserError(
             f"{spec}: none of the {len(skipped)} image files can be used "
-            f"(the first is {first['path']}: {first['why']}); mend or replace them"
+            f"(the first is {first['path']}: {first['why']}); fix or replace them"
         )
     packed = _archives(spec)
     if packed:

@@ -76,7 +76,7 @@ def check_overlap(train: Dataset, test: Dataset, *, near: bool = False) -> Overl
 
 
 def refuse_same(overlap: Overlap, name: str) -> None:
-    """A test set of nothing but training images measures memory; the user is told what to do instead."""
+    """A test set of nothing but training images measures memory; the error says what to do instead."""
     if overlap.whole:
         raise UserError(
             f"--test {name}: all of its {overlap.images} images are in --train as well, so the score would be of images that "

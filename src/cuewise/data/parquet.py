@@ -72,7 +72,7 @@ def unpack(path: str) -> tuple[Index, str]:
     except OSError as error:
         raise UserError(
             f"{path} must be unpacked into {os.path.dirname(blob)}, which failed ({error.strerror}); "
-            "make room there, or name another folder in CUEWISE_CACHE"
+            "free some space there, or name another folder in CUEWISE_CACHE"
         ) from None
     cache.save(key, index, {"taken": taken, "file": stamp, "size": size})
     return index, blob

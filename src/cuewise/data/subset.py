@@ -18,7 +18,7 @@ from cuewise.data.sample import Facts
 from cuewise.errors import UserError
 
 SHOWN = 20  # missing classes that an error names
-FORM = "one class a line"
+FORM = "one class per line"
 
 
 class Subset:
@@ -99,9 +99,9 @@ def _lines(text: str) -> list[str]:
 
 
 def find(whole: Dataset, entries: list[str], where: str) -> NDArray[np.int64]:
-    """Sorted numbers of the listed classes; a line may go on behind the class ("n02869837 bonnet")."""
+    """Sorted numbers of the listed classes; a line may continue after the class ("n02869837 bonnet")."""
     if whole.labels is None:
-        raise UserError(f"{where}: no class is there, because the set has no labels; give one folder a class")
+        raise UserError(f"{where}: no class is there, because the set has no labels; give one folder per class")
     known = {name: k for k, name in enumerate(whole.classes)}
     found = [known.get(line, known.get(line.split()[0])) for line in entries]
     missing = [line for line, k in zip(entries, found) if k is None]
@@ -109,6 +109,6 @@ def find(whole: Dataset, entries: list[str], where: str) -> NDArray[np.int64]:
         more = f" and {len(missing) - SHOWN} more" if len(missing) > SHOWN else ""
         raise UserError(
             f"{where}, {len(missing)} of {len(entries)} classes are not there: {', '.join(missing[:SHOWN])}{more} "
-            f"(classes there are like {whole.classes[0]!r}); add them, or mend the list"
+            f"(classes there are like {whole.classes[0]!r}); add them, or fix the list"
         )
     return np.unique(np.array(found, np.int64))

@@ -143,9 +143,9 @@ def _say(killed: list[int], failures: int) -> None:
     name = signal.Signals(number).name if number in set(signal.Signals) else "an unknown cause"
     advice = {
         signal.SIGKILL: "most often the machine is out of memory: try fewer --workers",
-        signal.SIGBUS: "most often /dev/shm is full: give it more room, or fewer --workers",
+        signal.SIGBUS: "most often /dev/shm is full: give it more space, or fewer --workers",
     }.get(number, "try --workers 0 to see the cause")  # type: ignore[call-overload]
     if failures > RESTARTS:
         raise UserError(f"workers were ended by {name} {failures} times in a row; {advice}")
-    text = f"cuewise: a data worker was ended by {name} ({advice}); going on with the next batch"
+    text = f"cuewise: a data worker was ended by {name} ({advice}); continuing with the next batch"
     print(text, file=sys.stderr, flush=True)

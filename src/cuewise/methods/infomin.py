@@ -67,7 +67,7 @@ class InfoMin(moco.MoCo):
         return replace(step, loss=(1 - beta) * step.loss + beta * jigsaw, extra=extra)
 
     def embed_jigsaw(self, images: Tensor) -> Tensor:
-        """B×C: the tiles pass one by one, and are put together in a random order that nobody is told."""
+        """B×C: the tiles pass one by one, and are put together in a random order."""
         total, mine = everyones_rows(self.comm, len(images), 1, images.device)
         corner = torch.rand(total, GRID**2, 2, generator=self.generator).to(images.device)[mine]  # B×9×2
         order = torch.rand(total, GRID**2, generator=self.generator).to(images.device)[mine].argsort(1)  # B×9
@@ -78,7 +78,7 @@ class InfoMin(moco.MoCo):
 
 
 def tiles(images: Tensor, corner: Tensor) -> Tensor:
-    """Nine tiles of each image, one from each cell of a 3×3 grid, at `corner` (B×9×2 in 0…1) of what room the cell leaves.
+    """Nine tiles of each image, one from each cell of a 3×3 grid, at `corner` (B×9×2 in 0…1) of the space that the cell leaves.
 
     B×3×S×S → B·9×3×t×t with t = 64/255·S, channels last.
     """

@@ -34,7 +34,7 @@ def weigh_negatives(s_ns: Tensor, tau: float, alpha: float | Sequence[float], mo
 
 
 def own_part(ns: Tensor, everyone: Tensor, share: float) -> Tensor:
-    """Negatives less `share` of the mean negative: what is left tells one image's negative from another's.
+    """Negatives less `share` of the mean negative: what is left distinguishes one image's negative from another's.
 
     A network can escape its negatives by one direction that all of them have in common (their seams, their batch
     statistics) and keep the texture. Similarity to the remainder, q·(ns_i − share·mean_j ns_j), cannot be lowered so.

@@ -1,4 +1,4 @@
-"""What a run writes while it goes: metrics.jsonl, train.log, TensorBoard events."""
+"""What a run writes while it trains: metrics.jsonl, train.log, TensorBoard events."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Log:
         self.board = SummaryWriter(str(folder), purge_step=step + 1 if step else None)
 
     def row(self, row: dict[str, Any]) -> None:
-        """One object a line; numbers that are not finite become null, since JSON has none."""
+        """One object per line; numbers that are not finite become null, since JSON has none."""
         plain = {k: None if isinstance(v, float) and not math.isfinite(v) else v for k, v in row.items()}
         self.handle.write(json.dumps(plain) + "\n")
         self.handle.flush()

@@ -1,4 +1,4 @@
-"""The training story, top to bottom."""
+"""The training loop, top to bottom."""
 
 from __future__ import annotations
 
@@ -186,9 +186,9 @@ def _anyone(flag: bool, fabric: Fabric) -> bool:
     """Whether any process says so: all must stop and save at the same step."""
     if fabric.world_size == 1:
         return flag
-    told = torch.tensor(float(flag), device=fabric.device)
-    dist.all_reduce(told)
-    return bool(told > 0)
+    anyone = torch.tensor(float(flag), device=fabric.device)
+    dist.all_reduce(anyone)
+    return bool(anyone > 0)
 
 
 class _Stop:

@@ -70,6 +70,6 @@ def adapt(recipe: Recipe, config: Config, size: int) -> Recipe:
     if v.scale_blur and size < 224:
         recipe = recipe.scaled_blur()
     if config.suppress:
-        blur_p = 0.5 if v.blur_p is None else v.blur_p  # in whatever recipe: 0.5 / 0.25 / 0.25
+        blur_p = 0.5 if v.blur_p is None else v.blur_p  # in every recipe: 0.5 / 0.25 / 0.25
         recipe = replace(recipe, suppress=config.suppress, suppress_p=SHARE, blur_p=blur_p)
     return recipe.with_color_jitter(config.color_jitter)

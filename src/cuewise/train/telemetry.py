@@ -1,4 +1,4 @@
-"""What a run says of itself: rows of metrics, a progress bar, warnings."""
+"""What a run reports while it trains: rows of metrics, a progress bar, warnings."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ _kept = threading.local()  # scratch memory of this thread: fresh pages cost mor
 
 
 def apply(image: Pixels, params: ViewParams, size: int, styles: Styles = DRAWN) -> Pixels:
-    """The view of `image` that `params` describes, size×size×3; `styles` tells what a style number is."""
+    """The view of `image` that `params` describes, size×size×3; `styles` says what a style number means."""
     image = _checked(image)
     if params.suppress:
         image = suppressed(image, params.suppress)
@@ -48,8 +48,8 @@ def apply(image: Pixels, params: ViewParams, size: int, styles: Styles = DRAWN) 
         )
     out = np.empty((size, size, 3), np.uint8)
     rectangle = (crop.top, crop.left, crop.height, crop.width)
-    room = resize_kernel.scratch_bytes(crop.height, crop.width, size, size)
-    resize_kernel.resize(image, rectangle, (size, size), (0, 0), params.flip, _scratch(room), out)
+    length = resize_kernel.scratch_bytes(crop.height, crop.width, size, size)
+    resize_kernel.resize(image, rectangle, (size, size), (0, 0), params.flip, _scratch(length), out)
     if params.style:
         out = styles.after_the_crop(out, params.style)
     if params.own:
@@ -83,8 +83,8 @@ def center(image: Pixels, size: int) -> Pixels:
     w = short if width <= height else int(short * width / height)
     window = round((h - size) / 2.0), round((w - size) / 2.0)
     out = np.empty((size, size, 3), np.uint8)
-    room = resize_kernel.scratch_bytes(height, width, size, size)
-    resize_kernel.resize(image, (0, 0, height, width), (h, w), window, False, _scratch(room), out)
+    length = resize_kernel.scratch_bytes(height, width, size, size)
+    resize_kernel.resize(image, (0, 0, height, width), (h, w), window, False, _scratch(length), out)
     return out
 
 

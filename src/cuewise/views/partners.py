@@ -23,7 +23,7 @@ def made_textures(data: Dataset, places: list[str], count: int) -> MadeTextures:
     if len(places) != count:
         raise UserError(
             f"--texture-data names {len(places)} set{'s' * (len(places) != 1)} and --num-negatives is {count}: a set "
-            "holds one texture an image, so give one for each negative, made with another `cuewise make texture --seed`"
+            "holds one texture per image, so give one for each negative, made with another `cuewise make texture --seed`"
         )
     sets = tuple(open_data([place]) for place in places)
     return MadeTextures(sets, tuple(match(data, there, place) for there, place in zip(sets, places)))
@@ -45,7 +45,7 @@ def match(data: Dataset, textures: Dataset, place: str) -> NDArray[np.int64]:
         name = data.name(i)
         if name in taken:
             raise UserError(
-                f"two images are called {name}, and {place} cannot tell them apart; train on one set at a time, or "
+                f"two images are called {name}, and {place} cannot distinguish them; train on one set at a time, or "
                 "put both below one folder"
             )
         taken[name] = i

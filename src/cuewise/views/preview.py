@@ -1,4 +1,4 @@
-"""A contact sheet: what the encoder is shown, one row an image and one column a role."""
+"""A contact sheet: what the encoder is shown, one row per image and one column per role."""
 
 from __future__ import annotations
 

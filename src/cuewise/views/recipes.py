@@ -85,7 +85,7 @@ class Recipe:
     def sample(self, rng: np.random.Generator, height: int, width: int) -> ViewParams:
         """Draw one view of a height×width image.
 
-        Always the same count of random numbers, whatever comes out: a parameter of a later view never
+        Always the same count of random numbers, whatever is drawn: a parameter of a later view never
         depends on which branch an earlier one took.
         """
         u: list[float] = rng.random(_DRAWS).tolist()

@@ -66,7 +66,7 @@ class SynthesisedTextures:
     """Textures made when they are first needed (the fast preset) and kept on disk.
 
     One file for each (image, seed, number), named by a digest of the pixels: the same picture is never synthesised twice,
-    from whatever file, archive or run it comes. Files are written aside and renamed, so a kill leaves no half of one.
+    from any file, archive or run. Files are written aside and renamed, so a kill leaves no partial file.
     """
 
     seed: int = 0
@@ -111,7 +111,7 @@ _said: set[str] = set()
 
 
 def store(file: Path, texture: Pixels) -> None:
-    """Write aside, then rename; where the cache cannot be written training goes on without it, and says so once."""
+    """Write aside, then rename; where the cache cannot be written training continues without it, and says so once."""
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         _, data = cv2.imencode(".png", np.ascontiguousarray(texture[:, :, ::-1]))

@@ -116,8 +116,8 @@ class ShapeSet:
             wearer = SHAPES[law.textures[i, 0]]
             return f"{folder}/{folder}{shape[i]}-{wearer}{texture[i]}.png"
         words = {"shape": SHAPES, "texture": TEXTURES}
-        told = [words[column][law.columns[column][i]] for column in SPLITS[self.split].named]
-        return f"{folder}/{'-'.join([f'{i:06d}', *told])}.png"
+        shown = [words[column][law.columns[column][i]] for column in SPLITS[self.split].named]
+        return f"{folder}/{'-'.join([f'{i:06d}', *shown])}.png"
 
     def image(self, i: int) -> Images:
         """The i-th image, uint8 size×size×3."""

@@ -59,7 +59,7 @@ class Law:
 
 @dataclass(frozen=True)
 class Split:
-    """A split: what it is, how it is painted, the columns its file names tell, its options and its law."""
+    """A split: what it is, how it is painted, the columns in its file names, its options and its law."""
 
     summary: str
     mode: int
