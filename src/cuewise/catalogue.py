@@ -77,9 +77,9 @@ def recipes() -> dict[str, str]:
 def settings() -> dict[str, str]:
     """Every key of --set with its type, default and meaning."""
     groups = {
-        "optim": class_source("cuewise.config", "Optim"),
-        "views": class_source("cuewise.config", "Views"),
-        "loop": class_source("cuewise.config", "Loop"),
+        "optim": class_source("cuewise.config.fields", "Optim"),
+        "views": class_source("cuewise.config.fields", "Views"),
+        "loop": class_source("cuewise.config.fields", "Loop"),
     }
     for module in member_modules("cuewise.methods"):
         for declared in declared_in(module):

@@ -100,7 +100,7 @@ def pretrain(
         bool, "with --resume: train for more --epochs than were planned, on the longer schedule"
     ] = False,
     overwrite: Annotated[bool, "replace the run in --out"] = False,
-    **options: Annotated[Any, Of("cuewise.config:Config")],
+    **options: Annotated[Any, Of("cuewise.config.fields:Config")],
 ) -> Result:
     """Train an encoder from unlabelled images.
 

@@ -101,7 +101,9 @@ def _lines(text: str) -> list[str]:
 def find(whole: Dataset, entries: list[str], where: str) -> NDArray[np.int64]:
     """Sorted numbers of the listed classes; a line may continue after the class ("n02869837 bonnet")."""
     if whole.labels is None:
-        raise UserError(f"{where}: no class is there, because the set has no labels; give one folder per class")
+        raise UserError(
+            f"{where}: no class is there, because the set has no labels; give one folder per class"
+        )
     known = {name: k for k, name in enumerate(whole.classes)}
     found = [known.get(line, known.get(line.split()[0])) for line in entries]
     missing = [line for line, k in zip(entries, found) if k is None]

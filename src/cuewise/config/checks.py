@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
+from cuewise.config.fields import Config, Optim
 from cuewise.errors import UserError
 from cuewise.methods import Method
 from cuewise.views import NEGATIVES, RECIPES, augmentation
 from cuewise.views.suppress import suppressor
-
-if TYPE_CHECKING:
-    from cuewise.config import Config, Optim
 
 
 def check_dials(config: Config, kind: type[Method]) -> None:

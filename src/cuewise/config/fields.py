@@ -1,16 +1,12 @@
-"""What a run is made of: options from the shell, Python and YAML, checked, completed and written down."""
+"""What a run is made of: its options, each with type, default and help."""
 
 from __future__ import annotations
 
 import dataclasses
-import math
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any
 
-from cuewise.errors import UserError, nearest
-from cuewise.options import COMMAS, convert
+from cuewise.options import COMMAS
 
 if TYPE_CHECKING:  # the options of `cuewise pretrain` are read without importing torch
     from cuewise.methods import Method, Negatives, Setup
@@ -212,145 +208,3 @@ class Config:
         import yaml
 
         return yaml.safe_dump(self.as_dict(), sort_keys=False, allow_unicode=True)
-
-
-# What may differ between a run and its --resume: none of it changes the numbers.
-FREE_TO_CHANGE = ("workers", "devices", "num_nodes", "steps", "val")
-
-
-def read_yaml(file: Path) -> dict[str, Any]:
-    """A mapping from a YAML file, or an error that names the line."""
-    import yaml
-
-    try:
-        content = yaml.safe_load(file.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise UserError(f"cannot read the config {file}: {error.strerror}") from error
-    except yaml.YAMLError as error:
-        raise UserError(f"{file} is not valid YAML: {' '.join(str(error).split())}") from error
-    if not isinstance(content, dict):
-        raise UserError(f"{file} must hold a mapping such as `epochs: 100`, not {type(content).__name__}")
-    return content
-
-
-def dotted(pairs: list[str]) -> dict[str, Any]:
-    """["optim.lr=0.1", "moco.queue=512"] → nested dicts, values read as YAML."""
-    import yaml
-
-    tree: dict[str, Any] = {}
-    for pair in pairs:
-        key, eq, value = pair.partition("=")
-        if not eq or not key:
-            raise UserError(f"--set {pair!r}: write dotted.key=value, e.g. --set optim.lr=0.1")
-        *parents, leaf = key.split(".")
-        place = tree
-        for parent in parents:
-            place = place.setdefault(parent, {})
-            if not isinstance(place, dict):
-                raise UserError(f"--set {pair!r}: {parent} is already set to a value")
-        try:
-            place[leaf] = yaml.safe_load(value)
-        except yaml.YAMLError:
-            raise UserError(
-                f"--set {pair!r}: cannot read the value; put text with special characters in quotes"
-            ) from None
-    return tree
-
-
-def merge(*layers: Mapping[str, Any]) -> dict[str, Any]:
-    """Later layers win, key by key; None leaves what was there."""
-    out: dict[str, Any] = {}
-    for layer in layers:
-        for key, value in layer.items():
-            if isinstance(value, Mapping) and isinstance(out.get(key), dict):
-                out[key] = merge(out[key], value)
-            elif isinstance(value, Mapping):
-                out[key] = merge(value)
-            elif value is not None or key not in out:
-                out[key] = value
-    return out
-
-
-def resolve(*layers: Mapping[str, Any]) -> Config:
-    """A complete Config: defaults, then the method's own, then each layer in turn."""
-    from cuewise.config_checks import check_dials
-    from cuewise.methods import method, methods
-
-    asked = merge(*layers)
-    kind = method(asked.get("method") or Config.method)
-    # the method's block may stand under its name, as in config.yaml, or under "settings"
-    settings = merge(asked.pop("settings", None) or {}, asked.pop(kind.name, None) or {})
-    if strange := [k for k in asked if k in methods()]:
-        raise UserError(
-            f"{strange[0]}.* are settings of the method {strange[0]}, and this run's method is {kind.name}"
-        )
-    hard = _resolve_hard(asked.pop("hard", None) or {}, kind)
-    full = merge({"optim": dict(kind.optim)}, asked)
-    if full["optim"].get("schedule") != "step" and not (asked.get("optim") or {}).get("milestones"):
-        full["optim"].pop("milestones", None)  # the method's own, of a schedule that is not taken
-    config = _build(Config, full, "")
-    config.settings = dataclasses.asdict(_build(kind.Settings, settings, f"{kind.name}."))
-    config.hard = hard
-    check_dials(config, kind)
-    return config
-
-
-def _resolve_hard(asked: Any, kind: type[Method]) -> dict[str, Any]:
-    """--hard NAME (in YAML also `hard: NAME`) and hard.*: the name with all its settings."""
-    from cuewise.methods import methods
-    from cuewise.methods.hard import HARD
-
-    values = dict(asked) if isinstance(asked, Mapping) else {"name": asked}
-    if not values:
-        return {}
-    name = values.pop("name", None)
-    if name is None:
-        raise UserError(f"hard.* are settings of --hard, which is not given: {', '.join(HARD)}")
-    if name not in HARD:
-        raise UserError(f"--hard {name}: there are {', '.join(HARD)}")
-    if not kind.takes_hard:
-        takers = ", ".join(n for n, m in methods().items() if m.takes_hard)
-        raise UserError(f"--hard {name} has no meaning for {kind.name}: it is for {takers}")
-    return {"name": name, **dataclasses.asdict(_build(HARD[name], values, "hard."))}
-
-
-def complete(config: Config, images: int) -> Config:
-    """Fill in what depends on the number of images and that nobody set (the method says how)."""
-    steps = max(1, images // config.batch_size) * config.epochs
-    settings = config.method_class.Settings(**config.settings)
-    return dataclasses.replace(config, settings=dataclasses.asdict(settings.fitted(images, steps)))
-
-
-def _build(kind: type[Any], values: Mapping[str, Any], where: str) -> Any:
-    """An instance of the dataclass `kind` from a mapping; unknown keys and wrong types are errors with a hint."""
-    hints = get_type_hints(kind, include_extras=True)
-    for key in values:
-        if key not in hints:
-            near = nearest(key, hints)
-            hint = f"did you mean {where}{near}?" if near else f"known: {', '.join(hints)}"
-            raise UserError(f"no setting {where}{key}: {hint}")
-    return kind(**{k: _value(hints[k], v, f"{where}{k}") for k, v in values.items()})
-
-
-def _value(hint: Any, value: Any, where: str) -> Any:
-    if not dataclasses.is_dataclass(hint) or not isinstance(hint, type):
-        found = convert(hint, value, where, commas=COMMAS in getattr(hint, "__metadata__", ()))
-        numbers = found if isinstance(found, list) else [found]
-        if any(isinstance(x, float) and not math.isfinite(x) for x in numbers):
-            raise UserError(f"{where} is {value}: give a finite number")
-        return found
-    if not isinstance(value, Mapping):
-        raise UserError(f"{where} is a group of settings, not {value!r}: set {where}.NAME=VALUE")
-    return _build(hint, value, f"{where}.")
-
-
-def difference(old: Mapping[str, Any], new: Mapping[str, Any], where: str = "") -> list[str]:
-    """Keys whose values differ, as "optim.lr: 0.03 → 0.1"."""
-    out = []
-    for key in [*old, *(k for k in new if k not in old)]:
-        a, b = old.get(key), new.get(key)
-        if isinstance(a, Mapping) and isinstance(b, Mapping):
-            out += difference(a, b, f"{where}{key}.")
-        elif a != b and not (where == "" and key in FREE_TO_CHANGE):
-            out.append(f"{where}{key}: {a} → {b}")
-    return out

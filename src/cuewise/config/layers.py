@@ -1,0 +1,77 @@
+"""Layers of settings from the shell, Python and YAML: read, merged and compared."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from cuewise.errors import UserError
+
+# What may differ between a run and its --resume: none of it changes the numbers.
+FREE_TO_CHANGE = ("workers", "devices", "num_nodes", "steps", "val")
+
+
+def read_yaml(file: Path) -> dict[str, Any]:
+    """A mapping from a YAML file, or an error that names the line."""
+    import yaml
+
+    try:
+        content = yaml.safe_load(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UserError(f"cannot read the config {file}: {error.strerror}") from error
+    except yaml.YAMLError as error:
+        raise UserError(f"{file} is not valid YAML: {' '.join(str(error).split())}") from error
+    if not isinstance(content, dict):
+        raise UserError(f"{file} must hold a mapping such as `epochs: 100`, not {type(content).__name__}")
+    return content
+
+
+def dotted(pairs: list[str]) -> dict[str, Any]:
+    """["optim.lr=0.1", "moco.queue=512"] → nested dicts, values read as YAML."""
+    import yaml
+
+    tree: dict[str, Any] = {}
+    for pair in pairs:
+        key, eq, value = pair.partition("=")
+        if not eq or not key:
+            raise UserError(f"--set {pair!r}: write dotted.key=value, e.g. --set optim.lr=0.1")
+        *parents, leaf = key.split(".")
+        place = tree
+        for parent in parents:
+            place = place.setdefault(parent, {})
+            if not isinstance(place, dict):
+                raise UserError(f"--set {pair!r}: {parent} is already set to a value")
+        try:
+            place[leaf] = yaml.safe_load(value)
+        except yaml.YAMLError:
+            raise UserError(
+                f"--set {pair!r}: cannot read the value; put text with special characters in quotes"
+            ) from None
+    return tree
+
+
+def merge(*layers: Mapping[str, Any]) -> dict[str, Any]:
+    """Later layers win, key by key; None leaves what was there."""
+    out: dict[str, Any] = {}
+    for layer in layers:
+        for key, value in layer.items():
+            if isinstance(value, Mapping) and isinstance(out.get(key), dict):
+                out[key] = merge(out[key], value)
+            elif isinstance(value, Mapping):
+                out[key] = merge(value)
+            elif value is not None or key not in out:
+                out[key] = value
+    return out
+
+
+def difference(old: Mapping[str, Any], new: Mapping[str, Any], where: str = "") -> list[str]:
+    """Keys whose values differ, as "optim.lr: 0.03 → 0.1"."""
+    out = []
+    for key in [*old, *(k for k in new if k not in old)]:
+        a, b = old.get(key), new.get(key)
+        if isinstance(a, Mapping) and isinstance(b, Mapping):
+            out += difference(a, b, f"{where}{key}.")
+        elif a != b and not (where == "" and key in FREE_TO_CHANGE):
+            out.append(f"{where}{key}: {a} → {b}")
+    return out

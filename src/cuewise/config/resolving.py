@@ -1,0 +1,83 @@
+"""From layers of settings to a configuration that is complete and checked."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping
+from typing import Any, get_type_hints
+
+from cuewise.config.checks import check_dials
+from cuewise.config.fields import Config
+from cuewise.config.layers import merge
+from cuewise.errors import UserError, nearest
+from cuewise.methods import Method, method, methods
+from cuewise.methods.hard import HARD
+from cuewise.options import COMMAS, convert
+
+
+def resolve(*layers: Mapping[str, Any]) -> Config:
+    """A complete Config: defaults, then the method's own, then each layer in turn."""
+    asked = merge(*layers)
+    kind = method(asked.get("method") or Config.method)
+    # the method's block may stand under its name, as in config.yaml, or under "settings"
+    settings = merge(asked.pop("settings", None) or {}, asked.pop(kind.name, None) or {})
+    if strange := [k for k in asked if k in methods()]:
+        raise UserError(
+            f"{strange[0]}.* are settings of the method {strange[0]}, and this run's method is {kind.name}"
+        )
+    hard = _resolve_hard(asked.pop("hard", None) or {}, kind)
+    full = merge({"optim": dict(kind.optim)}, asked)
+    if full["optim"].get("schedule") != "step" and not (asked.get("optim") or {}).get("milestones"):
+        full["optim"].pop("milestones", None)  # the method's own, of a schedule that is not taken
+    config = _build(Config, full, "")
+    config.settings = dataclasses.asdict(_build(kind.Settings, settings, f"{kind.name}."))
+    config.hard = hard
+    check_dials(config, kind)
+    return config
+
+
+def _resolve_hard(asked: Any, kind: type[Method]) -> dict[str, Any]:
+    """--hard NAME (in YAML also `hard: NAME`) and hard.*: the name with all its settings."""
+    values = dict(asked) if isinstance(asked, Mapping) else {"name": asked}
+    if not values:
+        return {}
+    name = values.pop("name", None)
+    if name is None:
+        raise UserError(f"hard.* are settings of --hard, which is not given: {', '.join(HARD)}")
+    if name not in HARD:
+        raise UserError(f"--hard {name}: there are {', '.join(HARD)}")
+    if not kind.takes_hard:
+        takers = ", ".join(n for n, m in methods().items() if m.takes_hard)
+        raise UserError(f"--hard {name} has no meaning for {kind.name}: it is for {takers}")
+    return {"name": name, **dataclasses.asdict(_build(HARD[name], values, "hard."))}
+
+
+def complete(config: Config, images: int) -> Config:
+    """Fill in what depends on the number of images and that nobody set (the method says how)."""
+    steps = max(1, images // config.batch_size) * config.epochs
+    settings = config.method_class.Settings(**config.settings)
+    return dataclasses.replace(config, settings=dataclasses.asdict(settings.fitted(images, steps)))
+
+
+def _build(kind: type[Any], values: Mapping[str, Any], where: str) -> Any:
+    """An instance of the dataclass `kind` from a mapping; unknown keys and wrong types are errors with a hint."""
+    hints = get_type_hints(kind, include_extras=True)
+    for key in values:
+        if key not in hints:
+            near = nearest(key, hints)
+            hint = f"did you mean {where}{near}?" if near else f"known: {', '.join(hints)}"
+            raise UserError(f"no setting {where}{key}: {hint}")
+    return kind(**{k: _value(hints[k], v, f"{where}{k}") for k, v in values.items()})
+
+
+def _value(hint: Any, value: Any, where: str) -> Any:
+    if not dataclasses.is_dataclass(hint) or not isinstance(hint, type):
+        found = convert(hint, value, where, commas=COMMAS in getattr(hint, "__metadata__", ()))
+        numbers = found if isinstance(found, list) else [found]
+        if any(isinstance(x, float) and not math.isfinite(x) for x in numbers):
+            raise UserError(f"{where} is {value}: give a finite number")
+        return found
+    if not isinstance(value, Mapping):
+        raise UserError(f"{where} is a group of settings, not {value!r}: set {where}.NAME=VALUE")
+    return _build(hint, value, f"{where}.")
