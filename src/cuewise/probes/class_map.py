@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from cuewise.errors import UserError
 from cuewise.probes.probe import Labels, Mask
+from cuewise.probes.wordnet import other_names, plain
 
 FORM = (
     'a JSON object {"test class": "training class"} (a list where several answers are right, null to leave a '
@@ -42,12 +43,12 @@ class Match:
 def match(
     labels: Labels, test: Sequence[str], train: Sequence[str], mapping: ClassMap | None = None
 ) -> Match:
-    """Classes of equal name are the same; `mapping` says it for the others, and overrules."""
-    number = {name: i for i, name in enumerate(train)}
+    """Classes of equal name are the same, as are a WordNet id and its name; `mapping` names the others, and overrules."""
     right = np.zeros((len(test), len(train)), bool)
     for t, name in enumerate(test):
         names = mapping[name] if mapping and name in mapping else (name,)
-        right[t, [number[n] for n in names if n in number]] = True
+        found = [trained_class(n, train) for n in names]
+        right[t, [i for i in found if i is not None]] = True
     counted = np.asarray(right.any(1))
     rows = np.flatnonzero(counted[labels])
     present = np.unique(labels)
@@ -58,6 +59,14 @@ def match(
         )
     shared = tuple(test[t] for t in present if counted[t])
     return Match(rows, labels[rows], right, shared, tuple(test[t] for t in present if not counted[t]))
+
+
+def trained_class(name: str, train: Sequence[str]) -> int | None:
+    """The number of a training class by its own name, or by its WordNet id or name in ImageNet; None if there is none."""
+    if name in train:
+        return train.index(name)
+    known = {plain(n): i for i, n in enumerate(train)}
+    return next((known[plain(n)] for n in other_names(name) if plain(n) in known), None)
 
 
 def read_class_map(file: Path, tests: Iterable[Sequence[str]], train: Sequence[str]) -> ClassMap:
@@ -71,7 +80,8 @@ def read_class_map(file: Path, tests: Iterable[Sequence[str]], train: Sequence[s
     for name, answers in mapping.items():
         _check(name, known, f"{file}: no test set has a class")
         for answer in answers:
-            _check(answer, train, f"{file}: the training set has no class")
+            if trained_class(answer, train) is None:
+                _check(answer, train, f"{file}: the training set has no class")
     return mapping
 
 
