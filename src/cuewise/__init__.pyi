@@ -193,6 +193,7 @@ def audit(
     train: str | Path | Sequence[str | Path] | None = None,
     test: str | Path | Sequence[str | Path] | None = None,
     only: str | Sequence[str] | None = None,
+    name: str | Path | Sequence[str | Path] | None = None,
     limit: int = 200,
     answers: str = "auto",
     class_map: str | Path | None = None,
@@ -215,11 +216,12 @@ def audit(
     model: a run folder, encoder.safetensors, torchvision/NAME, timm/NAME (add :FILE for weights), package.module:factory
     out: folder for audit.json, report.html and pictures
     train: labelled images that probes are fitted on; DATA?classes=imagenet100 (or a file) takes some classes [shapes]
-    test: images to score [the embedded cue sets]
+    test: images to score; with a role as in sketch=DATA (silhouette, texture, stylized, conflict, plain) [embedded sets]
     only: audits to run, separated by commas (see `cuewise list audits`)
+    name: names of the models in the report, one for each, in their order
     limit: images of which changed copies and, for similarity, pairs are made; 0 takes all [200]
     answers: whose answers count: head (the model's own classifier), probe (fitted on --train), auto [auto]
-    class_map: a JSON file that says which outputs of the classifier stand for which class [ImageNet's, where it fits]
+    class_map: a JSON file: which outputs of a classifier, or training classes of a probe, stand for a class [by WordNet ids]
     space: of a looc run: v, z0, a left-out augmentation, all, or several joined by + [the encoder's features]
     pretrained: take the library's published weights of torchvision/NAME or timm/NAME: from its cache, else downloaded
     size: side of the input in pixels [the model's own]
@@ -251,13 +253,43 @@ def score(
 def compare(
     *audit: str | Path,
     out: str | Path,
+    train: str | Path | Sequence[str | Path] | None = None,
+    test: str | Path | Sequence[str | Path] | None = None,
+    only: str | Sequence[str] | None = None,
+    name: str | Path | Sequence[str | Path] | None = None,
+    limit: int = 200,
+    answers: str = "auto",
+    class_map: str | Path | None = None,
+    size: int | None = None,
+    seed: int = 0,
+    device: str = "auto",
+    workers: str | int = "auto",
     overwrite: bool = False,
+    superclasses: str | int | Path | None = None,
+    reference_errors: str | int | Path | None = None,
+    masks: str | int | Path | None = None,
+    human: str | int | Path | None = None,
 ) -> dict[str, Any]:
-    """Put several models side by side in one report.
+    """Put several models side by side in one report; runs are audited first, on what --train and --test name.
 
     audit: run or audit folders
     out: folder for report.html
+    train: of runs: labelled images that probes are fitted on [the images they share, where labelled; else shapes]
+    test: images to score; with a role as in sketch=DATA (silhouette, texture, stylized, conflict, plain) [embedded sets]
+    only: audits to run, separated by commas (see `cuewise list audits`)
+    name: names of the models in the report, one for each, in their order
+    limit: images of which changed copies and, for similarity, pairs are made; 0 takes all [200]
+    answers: whose answers count: head (the model's own classifier), probe (fitted on --train), auto [auto]
+    class_map: a JSON file: which outputs of a classifier, or training classes of a probe, stand for a class [by WordNet ids]
+    size: side of the input in pixels [the model's own]
+    seed: seed of everything random [0]
+    device: auto, cpu, cuda, mps [auto]
+    workers: processes that prepare images: auto or a number [auto]
     overwrite: replace the report in --out
+    superclasses: a JSON file of class and superclass, or imagenet-dogs, for accuracy on kinds and on their breeds
+    reference_errors: a JSON file of a reference model's errors by corruption (mean, or five severities), for mCE
+    masks: images named as those of --test, white where the object is, for the share of saliency on it
+    human: a CSV of people's decisions on the cue-conflict images, shown beside the model's
     """
 
 def make(

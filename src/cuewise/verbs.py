@@ -42,6 +42,25 @@ Workers = Annotated[str | int, "processes that prepare images: auto or a number"
 Engine = Annotated[str, "local, or ray for a cluster", MACHINE]
 Address = Annotated[str | None, "of the Ray cluster", MACHINE]
 Settings = Sequence[str] | Mapping[str, Any] | None
+Tests = Annotated[
+    Several | None,
+    "images to score; with a role as in sketch=DATA (silhouette, texture, stylized, conflict, plain) [embedded sets]",
+]
+Audits = Annotated[
+    str | Sequence[str] | None, "audits to run, separated by commas (see `cuewise list audits`)", COMMAS
+]
+Names = Annotated[Several | None, "names of the models in the report, one for each, in their order", INPUT]
+Limit = Annotated[
+    int, "images of which changed copies and, for similarity, pairs are made; 0 takes all", INPUT
+]
+Answers = Annotated[
+    str, "whose answers count: head (the model's own classifier), probe (fitted on --train), auto", INPUT
+]
+ClassMap = Annotated[
+    One | None,
+    "a JSON file: which outputs of a classifier, or training classes of a probe, stand for a class [by WordNet ids]",
+    INPUT,
+]
 
 
 def joined(data: Sequence[Several]) -> list[str]:
@@ -211,21 +230,12 @@ def audit(
         Several | None,
         "labelled images that probes are fitted on; DATA?classes=imagenet100 (or a file) takes some classes [shapes]",
     ] = None,
-    test: Annotated[Several | None, "images to score [the embedded cue sets]"] = None,
-    only: Annotated[
-        str | Sequence[str] | None, "audits to run, separated by commas (see `cuewise list audits`)", COMMAS
-    ] = None,
-    limit: Annotated[
-        int, "images of which changed copies and, for similarity, pairs are made; 0 takes all", INPUT
-    ] = 200,
-    answers: Annotated[
-        str, "whose answers count: head (the model's own classifier), probe (fitted on --train), auto", INPUT
-    ] = "auto",
-    class_map: Annotated[
-        One | None,
-        "a JSON file that says which outputs of the classifier stand for which class [ImageNet's, where it fits]",
-        INPUT,
-    ] = None,
+    test: Tests = None,
+    only: Audits = None,
+    name: Names = None,
+    limit: Limit = 200,
+    answers: Answers = "auto",
+    class_map: ClassMap = None,
     space: Space = None,
     pretrained: Pretrained = False,
     size: Size = None,
@@ -270,6 +280,7 @@ def audit(
             address=address,
             unfinished=True,
             started=claim.started,
+            names=texts(name) or None,
         )
         result = report_audits(found, place)
         claim.finished()
@@ -296,16 +307,47 @@ def score(
 def compare(
     *audit: Annotated[One, "run or audit folders"],
     out: Annotated[One, "folder for report.html"],
+    train: Annotated[
+        Several | None,
+        "of runs: labelled images that probes are fitted on [the images they share, where labelled; else shapes]",
+    ] = None,
+    test: Tests = None,
+    only: Audits = None,
+    name: Names = None,
+    limit: Limit = 200,
+    answers: Answers = "auto",
+    class_map: ClassMap = None,
+    size: Size = None,
+    seed: Seed = 0,
+    device: Device = "auto",
+    workers: Workers = "auto",
     overwrite: Annotated[bool, "replace the report in --out"] = False,
+    **options: Annotated[Any, OfKind("audits", "cuewise.audits", "cuewise.audits.audit:AUDITS", "only")],
 ) -> Result:
-    """Put several models side by side in one report.
+    """Put several models side by side in one report; runs are audited first, on what --train and --test name.
 
     cuewise compare audits/plain audits/shape --out reports/both
-    cuewise compare audits/plain audits/shape --out reports/both --overwrite
+    cuewise compare runs/plain runs/shape --out reports/both --only shape_bias,accuracy --limit 100
     """
     from cuewise.report.folders import compare_folders
 
-    return compare_folders([Path(a) for a in audit], Path(out), overwrite=overwrite)
+    return compare_folders(
+        [Path(a) for a in audit],
+        Path(out),
+        overwrite=overwrite,
+        names=texts(name),
+        train=texts(train),
+        test=texts(test),
+        only=several(only),
+        limit=limit,
+        answers=answers,
+        class_map=optional(class_map),
+        size=size,
+        seed=seed,
+        device=device,
+        workers=None if workers == "auto" else int(workers),
+        options={key: optional(value) for key, value in options.items()},
+    )
 
 
 def make(

@@ -290,9 +290,13 @@ def test_the_dogs_of_imagenet() -> None:
 
 def test_dogs_from_the_verb(tmp_path: Path) -> None:
     """Two breeds and a wolf: coarse counts a breed taken for the other as right, fine does not; wolves are left out."""
-    images = photos(tmp_path / "set", 4, classes=("n02085620", "n02113978", "n02114367"))
+    kinds = ("n02085620", "n02113978", "n02114367")
+    images, train = (
+        photos(tmp_path / "set", 4, classes=kinds),
+        photos(tmp_path / "train", 4, classes=kinds, seed=1),
+    )
     out = tmp_path / "out"
-    audit(MODEL, out=str(out), train=[str(images)], test=[str(images)], only="coarse_fine", size=32,
+    audit(MODEL, out=str(out), train=[str(train)], test=[str(images)], only="coarse_fine", size=32,
           superclasses="imagenet-dogs")  # fmt: skip
     document = json.loads((out / "audit.json").read_text())
     found = {s["name"]: s for s in document["scores"]}

@@ -235,7 +235,7 @@ def test_finished_audits_are_not_asked_again(tmp_path: Path, monkeypatch: pytest
         "size": 32,
         "workers": "0",
     }
-    with pytest.raises(Interrupted, match="goes on from here"):
+    with pytest.raises(Interrupted, match="give the same command again to resume"):
         audit(ENCODER, out=str(tmp_path / "a"), **options)
     monkeypatch.setattr(turning, "rotation", rotation)
     result = audit(ENCODER, out=str(tmp_path / "a"), **options)

@@ -154,10 +154,11 @@ def test_masks_of_a_user(tmp_path: Path) -> None:
     """All white covers everything, all black nothing, half of an image what falls there; names match without endings."""
     rng = np.random.default_rng(0)
     for name in ("ant", "bee"):
-        for part in ("images", "white", "black", "left", "right", "other"):
+        for part in ("train", "images", "white", "black", "left", "right", "other"):
             (tmp_path / part / name).mkdir(parents=True)
         for i in range(6):
-            Image.fromarray(photograph(rng)).resize((32, 32)).save(tmp_path / "images" / name / f"{i}.jpg")
+            for part in ("images", "train"):
+                Image.fromarray(photograph(rng)).resize((32, 32)).save(tmp_path / part / name / f"{i}.jpg")
             x = np.zeros((32, 32), np.uint8)
             x[:, :16] = 255
             drawn = {"white": x * 0 + 255, "black": x * 0, "left": x, "right": 255 - x, "other": x}
@@ -167,8 +168,8 @@ def test_masks_of_a_user(tmp_path: Path) -> None:
                     Image.fromarray(mask).save(tmp_path / part / name / file)
 
     def covered(part: str) -> dict[str, Any]:
-        images, out = str(tmp_path / "images"), tmp_path / f"audit-{part}"
-        verb("cuewise/resnet-tiny?width=8", out=str(out), train=[images], test=[images], size=32, only="saliency",
+        train, test, out = str(tmp_path / "train"), str(tmp_path / "images"), tmp_path / f"audit-{part}"
+        verb("cuewise/resnet-tiny?width=8", out=str(out), train=[train], test=[test], size=32, only="saliency",
              masks=str(tmp_path / part))  # fmt: skip
         found = json.loads((out / "audit.json").read_text())["scores"]
         return next(s for s in found if s["name"] == "saliency_coverage")

@@ -9,10 +9,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from torch import nn
 
 from cuewise import UserError, audit, pretrain
+from cuewise.audits.engine import Engine
+from cuewise.audits.measured import Measured
+from cuewise.audits.pairs import PAIRS, ROLES, PairSettings, pair_views, recipe_of, similarities
 from cuewise.audits.run import audit_models
 from cuewise.data import open_data
+from cuewise.encoders import load_encoder
 from cuewise.probes import LinearProbe
 from cuewise.probes.heads import (
     contributions,
@@ -20,6 +25,7 @@ from cuewise.probes.heads import (
     head_subsets,
     weights_on_features,
 )
+from cuewise.train.reload import load_method
 
 BLOCKS = {"z0": slice(0, 3), "color": slice(3, 5), "rotation": slice(5, 9)}
 
@@ -138,14 +144,29 @@ def test_a_model_without_spaces_says_so(run: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("space", ["", "#rotation"])
 def test_similarities_of_a_run_with_spaces(run: Path, tmp_path: Path, space: str) -> None:
-    """The invariant head stands for the projector; a chosen space is taken as it is."""
-    _, document = audit_models([f"{run}{space}"], tmp_path, train=[TRAIN], test=[TEST], only=["similarity"])[
-        0
+    """The invariant head stands for the projector; a chosen space is taken as it is. Cosines by hand, view by view."""
+    data = open_data("shapes:aligned?n=24&size=32&rho=1")
+    model = Measured("m", load_encoder(f"{run}{space}"), Path(run), engine=Engine(workers=0))
+    _, found = similarities(model, data, PairSettings())
+    assert model.embedder.where == ("space rotation" if space else "projector output")
+    method = load_method(run)
+    network = model.encoder if space else nn.Sequential(method.encoder, method.projector)
+    order = np.random.default_rng(0).permutation(len(data)).tolist()
+    z: dict[str, list[torch.Tensor]] = {role: [] for role in ROLES}
+    with torch.inference_mode():
+        for i in order:
+            views = pair_views(data.image(i), recipe_of(32), np.random.default_rng((0, i)))
+            for role in ROLES:
+                x = model.encoder.normalise(torch.from_numpy(views[role])[None])
+                z[role].append(torch.nn.functional.normalize(network.eval()(x).float(), dim=1)[0])
+    partners = {**z, "random": [z["query"][k - 1] for k in range(len(order))]}
+    for pair in PAIRS:
+        by_hand = [float(a @ b) for a, b in zip(z["query"], partners[pair])]
+        np.testing.assert_allclose(found[pair], by_hand, atol=1e-5)
+    document = audit_models([f"{run}{space}"], tmp_path, train=[TRAIN], test=[TEST], only=["similarity"])[0][
+        1
     ]
-    found = {s["name"]: s for s in document["scores"]}
-    where = "space rotation" if space else "projector output"
-    assert where in found["similarity/positive"]["protocol"]
-    assert -1 <= found["similarity/positive"]["value"] <= 1
+    assert model.embedder.where in document["scores"][0]["protocol"]
 
 
 def test_subsets_of_heads(run: Path) -> None:

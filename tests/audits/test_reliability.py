@@ -16,7 +16,7 @@ from cuewise import UserError, audit
 from cuewise.audits.changed import mean_share, share
 from cuewise.audits.decisions import cues_in
 from cuewise.audits.mce import ALEXNET, mce
-from cuewise.audits.sets import chosen, kind_of, short_names
+from cuewise.audits.sets import chosen, short_names
 from cuewise.cli import main
 from cuewise.data import open_data
 from tests.audits.small_models import ENCODER, class_map, classifier, conflicts, flat, photos
@@ -138,45 +138,44 @@ def test_names_of_classes_with_hyphens_and_numbers() -> None:
 
 
 def test_conflicts_are_made_of_the_users_own_classes(images: str, tmp_path: Path) -> None:
+    asked = str(photos(tmp_path / "asked", 3, seed=1))
     audit(
-        ENCODER, out=str(tmp_path / "a"), train=[images], test=[images], only="shape_bias", size=32, limit=12
+        ENCODER, out=str(tmp_path / "a"), train=[images], test=[asked], only="shape_bias", size=32, limit=12
     )
     found = scores_of(tmp_path / "a")["shape_accuracy"]
     assert found["n"] == 12
-    assert "cue conflicts made of set" in found["protocol"]
+    assert "cue conflicts made of asked" in found["protocol"]
+    notes = json.loads((tmp_path / "a" / "audit.json").read_text())["notes"]
+    assert "home-made conflict images: shape or texture is named in" in notes["shape_bias"]
 
 
-def test_sets_are_known_by_their_names() -> None:
+def test_names_of_sets() -> None:
     names = short_names(
         ["/d/edges-160.zip", "/d/filled-silhouettes-160.zip", "pacs.zip/sketch", "x/stylised/val"]
     )
     assert names == ["edges-160", "filled-silhouettes-160", "sketch", "stylised/val"]
-    assert [kind_of(n) for n in names] == ["sketch", "silhouette", "sketch", "stylized"]
-    assert kind_of("my-textures") == "texture"
-    assert kind_of("photo") is None
-    assert kind_of("hedgehogs") is None
     assert short_names(["a/x", "b/x"]) == ["a/x", "b/x"]
 
 
 def test_given_sets_are_used_as_they_are(images: str, tmp_path: Path) -> None:
-    sketches = photos(tmp_path / "my-sketches", 2, seed=5)
+    sketches, asked = photos(tmp_path / "lines", 2, seed=5), str(photos(tmp_path / "asked", 2, seed=1))
     audit(
         ENCODER,
         out=str(tmp_path / "a"),
         train=[images],
-        test=[images, str(sketches)],
+        test=[asked, f"sketch={sketches}"],
         only="sketch,color",
         size=32,
     )
     found = scores_of(tmp_path / "a")
     assert found["sketch/accuracy"]["n"] == 6
-    assert "my-sketches" in found["sketch/accuracy"]["protocol"]
-    assert "of set" in found["color/grey/accuracy"]["protocol"]
+    assert "; lines, 3 of 3 classes" in found["sketch/accuracy"]["protocol"]
+    assert "of asked" in found["color/grey/accuracy"]["protocol"]
 
 
 def test_without_labels_and_with_nothing_else_asked(tmp_path: Path) -> None:
     bare = str(flat(tmp_path / "flat"))
-    with pytest.raises(UserError, match=r"nothing could be measured.*accuracy: no labelled test set"):
+    with pytest.raises(UserError, match=r"no labelled images to fit a probe on: give --train"):
         audit(ENCODER, out=str(tmp_path / "a"), train=[bare], test=[bare], only="accuracy", size=32)
     own = classifier(tmp_path)
     with pytest.raises(UserError, match="cue-conflict"):

@@ -92,7 +92,7 @@ def by_probe_scores(subject: Subject, name: str, data: Dataset) -> list[Score]:
         raise Unasked(f"{name} shares no class with the training set ({', '.join(answerer.classes[:5])}, …)")
     note = lost(np.where(finite[own >= 0], 1.0, np.nan))
     train = subject.train_features
-    knn = KNNProbe().fit(train.features, train.labels)
+    knn = subject.gathered(KNNProbe().fit(train.features, train.labels), data).probe
     scores = [
         answerer.probe.score(found.features[rows], own[rows], f"linear/{name}"),
         knn.score(found.features[rows], own[rows], f"knn/{name}"),

@@ -70,6 +70,7 @@ class Audit:
     kinds     the forms that its scores take: name, unit, meaning, chance level, references, place among the cards
     options   options of `cuewise audit` that this audit alone reads
     headline  one sentence about one model, from its name and its scores; "" where there is nothing to say
+    needs_answers  whether it needs a classifier or a probe; others can be asked of any model and any images
     needs     what it will ask for, so that all audits and models share one pass
     """
 
@@ -83,6 +84,7 @@ class Audit:
     options: tuple[Option, ...] = ()
     headline: Headline | None = None
     needs: Callable[[Subject], Needs] = needs_nothing
+    needs_answers: bool = True
 
     def __call__(self, subject: Subject) -> Finding:
         return self.ask(subject)
@@ -109,11 +111,14 @@ def audit(
     options: tuple[Option, ...] = (),
     headline: Headline | None = None,
     needs: Callable[[Subject], Needs] = needs_nothing,
+    needs_answers: bool = True,
 ) -> Callable[[Callable[[Subject], Finding]], Audit]:
     """Decorator: the function becomes the audit `name`."""
 
     def make(ask: Callable[[Subject], Finding]) -> Audit:
-        return Audit(name, summary, ask, question, topic, rank, kinds, options, headline, needs)
+        return Audit(
+            name, summary, ask, question, topic, rank, kinds, options, headline, needs, needs_answers
+        )
 
     return make
 

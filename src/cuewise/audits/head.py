@@ -19,9 +19,14 @@ from cuewise.errors import UserError
 from cuewise.probes import Probe
 from cuewise.probes.probe import Features, Labels
 
-ClassMap = Mapping[str, Sequence[int]]  # class → outputs of the classifier
+ClassMap = Mapping[
+    str, Sequence[int | str]
+]  # class → outputs of a classifier, or training classes of a probe
 IMAGENET = 1000
-FORM = '{"cat": [281, 282], "dog": [151]} (class → outputs) or ["cat", "dog"] (one name an output), as JSON'
+FORM = (
+    '{"cat": [281, 282], "dog": [151]} (class → outputs of a classifier, or training classes of a probe by name or number) '
+    'or ["cat", "dog"] (one name per output), as JSON'
+)
 
 
 class Head(Probe):
@@ -77,8 +82,8 @@ def outputs(encoder: Encoder) -> int:
         return int(encoder.head(torch.zeros(1, encoder.dim, device=device)).flatten(1).shape[1])
 
 
-def read_class_map(file: Path) -> dict[str, list[int]]:
-    """class → outputs, from a JSON file."""
+def read_class_map(file: Path) -> dict[str, list[int | str]]:
+    """class → outputs or training classes, from a JSON file."""
     try:
         content: Any = json.loads(file.read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -88,7 +93,8 @@ def read_class_map(file: Path) -> dict[str, list[int]]:
     if isinstance(content, list) and all(isinstance(c, str) for c in content):
         content = {name: [i for i, other in enumerate(content) if other == name] for name in content}
     whole = isinstance(content, dict) and all(
-        isinstance(v, list) and all(type(i) is int and i >= 0 for i in v) for v in content.values()
+        isinstance(v, list) and all(isinstance(i, str) or (type(i) is int and i >= 0) for i in v)
+        for v in content.values()
     )
     if not whole or not content:
         raise UserError(f"{file} is no class map: give {FORM}")
@@ -102,10 +108,9 @@ def map_for(classes: Sequence[str], count: int, given: ClassMap | None) -> tuple
     WordNet ids, or output numbers.
     """
     if given is not None:
-        most = max((i for rows in given.values() for i in rows), default=-1)
-        if most >= count:
-            raise UserError(f"--class-map names output {most}, but the classifier has {count} (from 0 on)")
-        return (given, "classes of --class-map") if set(classes) & set(given) else None
+        known = {name: rows[0] for name, rows in wordnet().items()} if count == IMAGENET else {}
+        found = {name: _numbers(rows, known, count, "output") for name, rows in given.items()}
+        return (found, "classes of --class-map") if set(classes) & set(found) else None
     if count != IMAGENET:
         return None
     for found, name in (
@@ -116,6 +121,64 @@ def map_for(classes: Sequence[str], count: int, given: ClassMap | None) -> tuple
             return found, name
     numbers = {str(i): [i] for i in range(count)}
     return (numbers, "output numbers") if set(classes) and set(classes) <= set(numbers) else None
+
+
+def groups_for(
+    classes: Sequence[str], train: Sequence[str], given: ClassMap | None
+) -> tuple[dict[str, list[int]], str] | None:
+    """Which training classes of a probe stand for which class of a set with these classes; None where names agree.
+
+    A given map comes first. Without one, WordNet ids among the training classes are known to belong to the 16 categories
+    of the cue-conflict stimuli. A category without a training class is left out: it has no mean.
+    """
+    place = {name: i for i, name in enumerate(train)}
+    if given is not None and set(classes) & set(given):
+        found = {name: _numbers(rows, place, len(train), "training class") for name, rows in given.items()}
+        source = "--class-map"
+    elif set(classes) & set(train) or not set(classes) & set(imagenet16()) or not set(train) & set(wordnet()):
+        return None
+    else:
+        ids = list(wordnet())
+        found = {
+            name: [place[ids[i]] for i in rows if ids[i] in place] for name, rows in imagenet16().items()
+        }
+        source = "WordNet ids"
+    whole = {name: rows for name, rows in found.items() if rows}
+    return (whole, f"{len(whole)} of {len(found)} categories by {source}") if whole else None
+
+
+def _numbers(rows: Sequence[int | str], known: Mapping[str, int], count: int, what: str) -> list[int]:
+    """Outputs or training classes by number or name; one that does not exist is refused."""
+    out = []
+    for row in rows:
+        number = known.get(row, -1) if isinstance(row, str) else row
+        if not 0 <= number < count:
+            raise UserError(f"--class-map names {what} {row!r}, but there are {count} (numbered from 0)")
+        out.append(number)
+    return out
+
+
+class Grouped(Probe):
+    """A fitted probe whose training classes are gathered into categories: the mean probability over each one's classes.
+
+    The mean, because with sums the category of most training classes would win by their number.
+    """
+
+    def __init__(self, probe: Probe, groups: Mapping[str, Sequence[int]], source: str) -> None:
+        self.probe, self.source = probe, source
+        self.groups = {name: tuple(rows) for name, rows in groups.items()}
+
+    @property
+    def protocol(self) -> str:
+        return f"{self.probe.protocol}, mean over the training classes of each of {self.source}"
+
+    def fit(self, X: Features, y: Labels, groups: Labels | None = None) -> Self:
+        return self
+
+    def predict_proba(self, X: Features) -> NDArray[np.float32]:
+        p = self.probe.predict_proba(X)
+        p = np.pad(p, ((0, 0), (0, max(0, 1 + max(map(max, self.groups.values())) - p.shape[1]))))
+        return np.stack([p[:, list(rows)].mean(1) for rows in self.groups.values()], 1).astype(np.float32)
 
 
 @cache

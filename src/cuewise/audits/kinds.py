@@ -55,9 +55,12 @@ class Kind:
 
     def title_of(self, name: str) -> str:
         """The score's name in words."""
+        return self.title.replace("{}", self.part_of(name))
+
+    def part_of(self, name: str) -> str:
+        """What stands for the *."""
         head, star, tail = self.pattern.partition("*")
-        part = name[len(head) : len(name) - len(tail)] if star else ""
-        return self.title.replace("{}", part)
+        return name[len(head) : len(name) - len(tail)] if star else ""
 
     def as_dict(self) -> dict[str, Any]:
         plain: dict[str, Any] = {k: v for k, v in vars(self).items() if k != "references"}

@@ -48,6 +48,7 @@ CHUNK = 1024  # queries at a time
         ),
     ),
     needs=lambda s: needs(s),
+    needs_answers=False,
 )
 def retrieval(subject: Subject) -> Finding:
     """Cosine neighbours on pooled features among the images of the first test set (else the training set)."""

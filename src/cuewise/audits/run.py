@@ -1,4 +1,4 @@
-"""cuewise audit: every question put to every model, one document a model, one report for all."""
+"""cuewise audit: every question put to every model, one document per model, one report for all."""
 
 from __future__ import annotations
 
@@ -65,17 +65,35 @@ def audit_models(
     runner = make_engine(engine, address, saved, workers)
     sets.forget()
     try:
-        subjects = []
         specs = [m if isinstance(m, str) else type(m).__name__ for m in models]
-        for given, model, name in zip(models, specs, names or short_names(specs)):
+        called = unique_names(names or short_names(specs), specs)
+        folders = [out] if len(models) == 1 else [out / f for f in folder_names(called)]
+        subjects, reasons = [], []
+        for given, model, name, folder in zip(models, specs, called, folders):
             encoder = load_seeded(given, size, wants_head(request), seed).to(as_torch_device(device))
-            folder = out if len(models) == 1 else out / _folder_name(name)
-            subjects.append((model, prepare(model, name, encoder, folder, request, runner)))
+            try:
+                subject = prepare(model, name, encoder, folder, request, runner)
+                check_answerable(subject, questions)
+                subjects.append((model, subject))
+            except UserError as error:  # before any work is done; the other models are still asked
+                reasons.append(f"{name} left out: {error}")
+        if not subjects:
+            raise UserError(
+                reasons[0].replace(" left out:", ":", 1)
+                if len(models) == 1
+                else "; ".join(dict.fromkeys(reasons))
+            )
+        for reason in reasons:
+            print(reason, file=sys.stderr, flush=True)
+        for name, role in subjects[0][1].roles:
+            print(f"test set {name}: {role}", file=sys.stderr, flush=True)
+        for name, shared in subjects[0][1].overlaps.items():
+            print(f"WARNING: --test {name}: {shared}", file=sys.stderr, flush=True)
         started()
         saved.begin()
         return _ask_all(subjects, questions, request, saved, runner, unfinished)
     except KeyboardInterrupt:
-        raise Interrupted("interrupted; the same command goes on from here") from None
+        raise Interrupted("interrupted; give the same command again to resume") from None
     finally:
         runner.close()
         sets.forget()
@@ -101,16 +119,21 @@ def _ask_all(
     """Passes for what is not yet known, then the questions, then the documents."""
     todo = [(s, [q for q in questions if _known(s, q, saved) is None]) for _, s in subjects]
     plan.run_passes(todo, engine)
-    documents = []
+    documents, failed = [], []
     for model, subject in subjects:
         found, left = ask(subject, questions, saved)
         if not any(f.scores or f.tables or f.galleries for f in found.values()):
             reasons = "; ".join(f"{name}: {why}" for name, why in left.items())
-            raise UserError(f"nothing could be measured for {subject.name}. {reasons}")
+            failed.append(f"nothing could be measured for {subject.name}. {reasons}")
+            continue
         document = describe(subject, model, questions, found, left, request)
         subject.folder.mkdir(parents=True, exist_ok=True)
         write_json(subject.folder / "audit.json", document, indent=1)
         documents.append((subject.folder, document))
+    if not documents:
+        raise UserError(" ".join(failed))
+    for why in failed:
+        print(f"left out: {why}", file=sys.stderr, flush=True)
     if not unfinished:
         saved.clear()
     return documents
@@ -155,7 +178,7 @@ def _known(subject: Subject, question: Audit, saved: Saved) -> Finding | None:
 
 
 def finish(out: Path) -> None:
-    """The report is written: nothing is left to go on with."""
+    """The report is written: nothing is left to resume."""
     Saved(out).clear()
 
 
@@ -189,6 +212,7 @@ def describe(
         rows = [list(pair) for pair in left.items()]
         tables["not_measured"] = {"title": "Not measured, and why", "columns": ["audit", "why"], "rows": rows}
     asked = [*subject.test, *([subject.conflict] if subject.conflict else [])]
+    roles = dict(subject.roles)
     own = subject.answers_by == "probe"
     return {
         "cuewise": __version__,
@@ -206,11 +230,13 @@ def describe(
         "galleries": {k: v for f in found.values() for k, v in f.galleries.items()},
         "chance": {k: v for f in found.values() for k, v in f.chance.items()},
         "notes": {k: v for f in found.values() for k, v in f.notes.items()},
+        "warnings": [f"--test {name}: {shared}" for name, shared in subject.overlaps.items() if own],
         "withheld": {k: v for f in found.values() for k, v in f.withheld.items()},
         "audits": {q.name: q.as_dict() for q in questions if q.name in found},
         "data": {
             "train": subject.train.fingerprint() if own else None,
-            "test": [d.fingerprint() for _, d in asked],
+            "overlap": {name: shared.as_dict() for name, shared in subject.overlaps.items()},
+            "test": [{"name": n, "role": roles.get(n, "embedded"), **d.fingerprint()} for n, d in asked],
         },
         "environment": environment(),
         "command": " ".join(words),
@@ -223,11 +249,53 @@ def _words(options: Mapping[str, str | None], limit: int, only: list[str]) -> tu
     return tuple(given + ([f"--only {','.join(only)}"] if only else []))
 
 
-def short_names(models: list[str]) -> list[str]:
+def check_answerable(subject: Subject, questions: Sequence[Audit]) -> None:
+    """An error where no question can be asked of this model, before any work is done."""
+    if any(not q.needs_answers for q in questions):
+        return
+    if subject.answers_by == "nothing" and subject.encoder.head is not None:
+        raise UserError(
+            "no labelled test set and no cue-conflict images: give --test with one folder per class"
+        )
+    if subject.answers_by == "nothing":
+        raise UserError("no labelled images to fit a probe on: give --train with one folder per class")
+    reasons = []
+    for _, data in [*([subject.conflict] if subject.conflict else []), *subject.test]:
+        try:
+            subject.classes_for(data)
+            return
+        except UserError as error:
+            reasons.append(error)
+    if reasons:
+        raise reasons[0]
+
+
+def short_names(models: Sequence[str]) -> list[str]:
     """The last part of each, or all of it where two would be the same."""
     short = [m.rstrip("/").rpartition("/")[2] for m in models]
     return short if len(set(short)) == len(short) else list(models)
 
 
-def _folder_name(name: str) -> str:
-    return "".join(c if c.isalnum() or c in "-_." else "-" for c in name).strip(".-") or "model"
+def unique_names(names: Sequence[str], models: Sequence[str]) -> list[str]:
+    """One name per model; a name that is given twice gets a number."""
+    if len(names) != len(models):
+        raise UserError(f"--name gives {len(names)} names for {len(models)} models; give one for each")
+    return _distinct(names, "{} ({})")
+
+
+def folder_names(names: Sequence[str]) -> list[str]:
+    """One folder per model, also where names differ only in characters that a folder does not keep."""
+    safe = ["".join(c if c.isalnum() or c in "-_." else "-" for c in n).strip(".-") or "model" for n in names]
+    return _distinct(safe, "{}-{}")
+
+
+def _distinct(names: Sequence[str], form: str) -> list[str]:
+    out: list[str] = []
+    taken: set[str] = set()  # regardless of case: some file systems do not distinguish it
+    for name in names:
+        found, copy = name, 2
+        while found.lower() in taken:
+            found, copy = form.format(name, copy), copy + 1
+        taken.add(found.lower())
+        out.append(found)
+    return out

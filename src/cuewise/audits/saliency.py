@@ -16,7 +16,7 @@ from cuewise import scores
 from cuewise.audits.answers import Answers, answers, decisions_table, needs_labelled
 from cuewise.audits.audit import Finding, audit
 from cuewise.audits.gradcam import grad_cam
-from cuewise.audits.head import Head
+from cuewise.audits.head import Grouped, Head
 from cuewise.audits.kinds import Kind, Option
 from cuewise.audits.subject import Subject
 from cuewise.data import open_data
@@ -134,6 +134,9 @@ def features_to_logits(probe: Any, device: torch.device) -> Callable[[Tensor], T
             return torch.stack([out[:, r].logsumexp(1) - math.log(len(r)) for r in rows], 1)
 
         return by_head
+    if isinstance(probe, Grouped):
+        classes, groups = features_to_logits(probe.probe, device), [list(r) for r in probe.groups.values()]
+        return lambda f: torch.stack([classes(f)[:, r].logsumexp(1) - math.log(len(r)) for r in groups], 1)
     mean, factor = (torch.as_tensor(v, device=device) for v in probe.scale_)
     w = torch.zeros(len(probe.coef_), len(probe.classes_), device=device)
     w[-1] = -1e9  # a class that the training set does not hold is never the answer

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 import shutil
@@ -94,8 +95,11 @@ class Saved:
         write_text(self._file(model, audit), json.dumps(content, ensure_ascii=False))
 
     def _file(self, model: str, audit: str) -> Path:
-        safe = re.sub(r"[^\w.-]", "-", model)
-        return self.folder / f"{safe}--{audit}.json"
+        safe = re.sub(r"[^\w.-]", "-", model)[:80]
+        digest = hashlib.sha256(model.encode("utf-8", "surrogateescape")).hexdigest()[
+            :8
+        ]  # `a b` is not `a-b`
+        return self.folder / f"{safe}-{digest}--{audit}.json"
 
     def begin(self) -> None:
         """Mark the folder as an audit under way."""

@@ -1,4 +1,4 @@
-"""The data of an audit: which test set asks what, and what stands in where the user gave nothing."""
+"""The data of an audit: the role of each test set, and what is used where the user gave nothing."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,20 +16,25 @@ from cuewise.audits.decisions import cues_in
 from cuewise.audits.keys import data_key
 from cuewise.audits.stimuli import conflicts_of
 from cuewise.data import Dataset, Facts, Image, Source, open_data
+from cuewise.data.overlap import Overlap, check_overlap, refuse_same
 from cuewise.data.subset import split_classes
+from cuewise.errors import UserError, unknown
 
-# what the name of a set says about the cue that is left in it
-KINDS = {
-    "silhouette": re.compile(r"silhouette", re.I),
-    "sketch": re.compile(r"sketch|edges?\b|edges?[-_]", re.I),
-    "stylized": re.compile(r"styli[sz]ed", re.I),
-    "texture": re.compile(r"textures?\b|textures?[-_]", re.I),
-}
+ROLES = (
+    "plain",
+    "conflict",
+    "texture",
+    "silhouette",
+    "sketch",
+    "stylized",
+)  # what a test set may be given as
+ONE_CUE = ROLES[2:]  # roles that are asked by the audit of that name
 EMBEDDED = {
     "texture": "texture_only",
     "silhouette": "silhouette",
     "sketch": "sketch",
-}  # audit → split of `shapes`
+}  # role → split of `shapes`
+HELD_OUT = 5  # one image in so many is held out where train and test sets are the same
 PARTS = {"train", "val", "valid", "validation", "test", "images"}  # names that say nothing
 
 Named = tuple[str, Dataset]
@@ -44,6 +50,7 @@ class Sets:
     given: dict[str, list[Named]] = field(default_factory=dict)
     embedded: bool = False
     fitted: bool = True  # whether a probe can be fitted on `train`
+    roles: list[tuple[str, str]] = field(default_factory=list)  # how each test set was read
 
     @property
     def plain(self) -> list[Named]:
@@ -52,35 +59,100 @@ class Sets:
         return [(n, d) for n, d in self.test if id(d) not in known and d.labels is not None]
 
 
-def open_sets(train: Sequence[str], test: Sequence[str], size: int) -> Sets:
+def open_sets(train: Sequence[str], test: Sequence[str], size: int, seed: int = 0) -> Sets:
     """Open everything; without --train and --test, or with embedded sets alone, the embedded shapes are used."""
-    names = short_names(test)
-    tests = [(name, _opened(spec)) for name, spec in zip(names, test)]
+    roles, specs = zip(*map(split_role, test)) if test else ((), ())
     embedded = all(re.match(r"shapes(:aligned)?($|\?)", t) for t in train)
-    embedded = embedded and all(re.match(r"shapes($|[:?])", t) for t in test)
+    embedded = embedded and all(re.match(r"shapes($|[:?])", t) for t in specs)
     more = f"size={size}{same_palette(train)}"
-    if train:
-        data = _joined(tuple(train))
-    elif embedded:
-        data = _opened(f"shapes:aligned?rho=1&n=3200&part=train&{more}")
-    else:
-        data = unlabelled(_joined(tuple(test)))
+    plain = [s for s, r in zip(specs, roles) if r in ("", "plain")]
+    held_out = bool(train) and (list(train) == plain or (not test and not embedded))
+    found = Sets(_training_set(train, specs, embedded, more), [], None, embedded=embedded)
+    for name, spec, role in zip(short_names(specs), specs, roles):
+        _place(found, name, spec, role)
+    if held_out:
+        _hold_out(found, train, seed)
     if embedded and not test:
-        tests = [("shapes", _opened(f"shapes:aligned?rho=1&n=1200&part=test&{more}"))]
-    conflict = next(((n, d) for n, d in tests if is_conflict(d)), None)
-    if embedded and conflict is None:
-        conflict = ("shapes:conflict", _opened(f"shapes:conflict?n=1600&part=test&{more}"))
-    tests = [t for t in tests if conflict is None or t[1] is not conflict[1]]
-    if conflict is not None and conflict[1].labels is None:
-        conflict = (conflict[0], _named_by_cues(conflict[1]))
-    given: dict[str, list[Named]] = {}
-    for name, data_set in tests:
-        if kind := kind_of(name):
-            given.setdefault(kind, []).append((name, data_set))
+        found.test = [("shapes", _opened(f"shapes:aligned?rho=1&n=1200&part=test&{more}"))]
+    if embedded and found.conflict is None:
+        found.conflict = ("shapes:conflict", _opened(f"shapes:conflict?n=1600&part=test&{more}"))
     if embedded:
-        for kind, split in EMBEDDED.items():
-            given.setdefault(kind, [(split, _opened(f"shapes:{split}?n=800&part=test&{more}"))])
-    return Sets(data, tests, conflict, given, embedded, data.labels is not None)
+        for role, split in EMBEDDED.items():
+            found.given.setdefault(role, [(split, _opened(f"shapes:{split}?n=800&part=test&{more}"))])
+    found.fitted = found.train.labels is not None
+    return found
+
+
+def split_role(spec: str) -> tuple[str, str]:
+    """("sketch", PATH) of sketch=PATH; no role where none was given. Splits of `shapes` have the role of their name."""
+    role, is_given, rest = spec.partition("=")
+    if is_given and role in ROLES:
+        return role, rest
+    if is_given and role.isidentifier() and not Path(spec).exists():
+        raise unknown(f"--test {spec}: no role", role, ROLES)
+    split = re.match(r"shapes:(\w+)", spec)
+    return next((r for r, name in EMBEDDED.items() if split and split[1] == name), ""), spec
+
+
+def _training_set(train: Sequence[str], test: Sequence[str], embedded: bool, more: str) -> Dataset:
+    if train:
+        return _joined(tuple(train))
+    if embedded:
+        return _opened(f"shapes:aligned?rho=1&n=3200&part=train&{more}")
+    return unlabelled(_joined(tuple(test)))
+
+
+def _place(found: Sets, name: str, spec: str, role: str) -> None:
+    """Add a test set by its role; one without a role is of cue conflicts where its file names give two cues, else plain."""
+    data = _opened(spec)
+    read = "as given"
+    if not role:
+        conflicts = found.conflict is None and is_conflict(data)
+        role = "conflict" if conflicts else "plain"
+        read = "its file names give shape and texture" if conflicts else "no role was given"
+    if role == "conflict":
+        if found.conflict is not None:
+            raise UserError(f"--test {spec}: {found.conflict[0]} is the conflict set already; give one")
+        found.conflict = (name, data if data.labels is not None else _named_by_cues(data))
+    else:
+        found.test.append((name, data))
+        if role in ONE_CUE:
+            found.given.setdefault(role, []).append((name, data))
+    labels = f"{len(data.classes)} classes" if data.labels is not None else "no labels"
+    found.roles.append((name, f"{role} ({read}), {len(data):,} images, {labels}"))
+
+
+def _hold_out(found: Sets, train: Sequence[str], seed: int) -> None:
+    """Part of the training set becomes the test set where no other plain one was given; no probe is fitted on it."""
+    whole = found.train
+    if whole.labels is None or len(whole) < 2:
+        return
+    count = min(max(len(whole.classes), len(whole) // HELD_OUT), len(whole) // 2)
+    held = chosen(whole, np.ones(len(whole), bool), count, seed)
+    found.train = whole.select(np.setdiff1d(np.arange(len(whole)), held))
+    one_cue = {id(d) for sets in found.given.values() for _, d in sets}
+    name = short_names(train)[0] if len(train) == 1 else "held out"
+    found.test = [(name, whole.select(held)), *((n, d) for n, d in found.test if id(d) in one_cue)]
+    said = f"plain, {len(held):,} of {len(whole):,} images of --train, held out: no other plain test set was given"
+    found.roles = [*(pair for pair in found.roles if pair[0] != name), (name, said)]
+
+
+@lru_cache(maxsize=64)
+def _overlap(train: Dataset, test: Dataset) -> Overlap:
+    return check_overlap(train, test)
+
+
+def overlaps(found: Sets) -> dict[str, Overlap]:
+    """Test images that are training images, by content; a set of nothing else is refused."""
+    if found.embedded:
+        return {}  # made by formula, from other numbers
+    out = {}
+    for name, data in [*found.test, *([found.conflict] if found.conflict else [])]:
+        shared = _overlap(found.train, data)
+        refuse_same(shared, name)
+        if shared.count:
+            out[name] = shared
+    return out
 
 
 def same_palette(train: Sequence[str]) -> str:
@@ -103,11 +175,7 @@ def forget() -> None:
     _opened.cache_clear()
     _named_by_cues.cache_clear()
     _joined.cache_clear()
-
-
-def kind_of(name: str) -> str | None:
-    """The cue that is left in a set, by its name."""
-    return next((kind for kind, said in KINDS.items() if said.search(name)), None)
+    _overlap.cache_clear()
 
 
 def short_names(specs: Sequence[str]) -> list[str]:
@@ -129,7 +197,7 @@ def _short(spec: str, depth: int) -> str:
 
 
 def is_conflict(data: Dataset) -> bool:
-    """Whether most file names tell shape and texture (cat7-elephant1.png), of the set's own classes where it has some."""
+    """Whether most file names give shape and texture (cat7-elephant1.png), of the set's own classes where it has some."""
     known = set(data.classes) or None
     found = [cues_in(data.name(i), known) for i in range(0, len(data), max(1, len(data) // 50))]
     named = [f for f in found if f is not None]
@@ -140,7 +208,7 @@ def is_conflict(data: Dataset) -> bool:
 
 @lru_cache(maxsize=4)
 def _named_by_cues(data: Dataset) -> Dataset:
-    """Stimuli in one flat folder, labelled by the shape that their names tell."""
+    """Stimuli in one flat folder, labelled by the shape in their names."""
     found = [cues_in(data.name(i)) for i in range(len(data))]
     classes = tuple(sorted({c for cues in found if cues for c in cues}))
     labels = np.array([classes.index(cues[0]) if cues else 0 for cues in found], np.int64)
@@ -162,7 +230,7 @@ def chosen(data: Dataset, known: NDArray[np.bool_], limit: int, seed: int) -> ND
 
 
 def made_conflict(base: Named, limit: int, seed: int) -> Named | None:
-    """Cue-conflict images of the set's own classes, made when they are looked at."""
+    """Cue-conflict images of the set's own classes, rendered when they are read."""
     name, data = base
     source = conflicts_of(data, limit, seed)
     return None if source is None else (f"cue conflicts made of {name}", Dataset([source]))

@@ -63,6 +63,7 @@ def needs(subject: Subject) -> Needs:
         ),
     ),
     needs=needs,
+    needs_answers=False,
 )
 def similarity(subject: Subject) -> Finding:
     """Means, spreads and histograms over the same pairs for every model, in evaluation mode.

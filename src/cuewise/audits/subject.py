@@ -14,10 +14,11 @@ from PIL import Image
 from cuewise.audits.answerer import Answerer, Ids, Unasked
 from cuewise.audits.change import Change
 from cuewise.audits.engine import Engine, Viewer
-from cuewise.audits.head import ClassMap, Head, map_for, outputs
+from cuewise.audits.head import ClassMap, Grouped, Head, groups_for, map_for, outputs
 from cuewise.audits.keys import data_key
 from cuewise.audits.measured import Measured
 from cuewise.data import Dataset
+from cuewise.data.overlap import Overlap
 from cuewise.encoders import Encoder
 from cuewise.encoders.embed import Embedded
 from cuewise.probes import Probe
@@ -68,6 +69,10 @@ class Subject:
     given: dict[str, list[Named]] = field(default_factory=dict)
     answers_by: str = "probe"  # probe, head, or nothing where there are no labels to fit a probe on
     settings: Settings = field(default_factory=Settings)
+    roles: Sequence[tuple[str, str]] = ()  # how each test set was read
+    overlaps: Mapping[str, Overlap] = field(
+        default_factory=dict
+    )  # test images that are training images, by set
 
     @property
     def name(self) -> str:
@@ -105,13 +110,24 @@ class Subject:
     def answerer(self, data: Dataset) -> Answerer:
         """What answers on this set; a classifier's outputs are gathered into the classes of the set."""
         if self.answers_by != "head":
-            return Answerer(self.probe, self.train.classes, self.key)
+            return self.gathered(self.probe, data)
         probe, classes = self._head(data.classes)
         return Answerer(probe, classes, self.key)
 
+    def gathered(self, probe: Probe, data: Dataset) -> Answerer:
+        """A probe on the training classes, as it answers on a set; training classes are gathered into other classes where
+        --class-map or WordNet ids say so."""
+        found = groups_for(data.classes, self.train.classes, self.settings.class_map)
+        if found is None:
+            return Answerer(probe, self.train.classes, self.key)
+        return Answerer(Grouped(probe, *found), tuple(found[0]), self.key)
+
     def classes_for(self, data: Dataset) -> tuple[str, ...]:
         """The classes that answers on this set can name."""
-        return self._head(data.classes)[1] if self.answers_by == "head" else self.train.classes
+        if self.answers_by == "head":
+            return self._head(data.classes)[1]
+        found = groups_for(data.classes, self.train.classes, self.settings.class_map)
+        return self.train.classes if found is None else tuple(found[0])
 
     def _head(self, classes: Sequence[str]) -> tuple[Head, tuple[str, ...]]:
         assert self.encoder.head is not None

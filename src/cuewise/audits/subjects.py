@@ -81,7 +81,8 @@ def prepare(
     model: str, name: str, encoder: Encoder, folder: Path, request: Request, engine: Engine
 ) -> Subject:
     """A model with its data: the user's, or the embedded shapes where there is none."""
-    found = sets.open_sets(request.train, request.test, encoder.card.size)
+    found = sets.open_sets(request.train, request.test, encoder.card.size, request.seed)
+    overlaps = sets.overlaps(found) if request.train and found.fitted else {}
     fitted = found.fitted and (bool(request.train) or found.embedded)
     head = encoder.head is not None and (wants_head(request) or (not request.train and not found.embedded))
     by = "head" if head else "probe" if fitted else "nothing"
@@ -98,9 +99,13 @@ def prepare(
         given=found.given,
         answers_by=by,
         settings=request.settings,
+        roles=found.roles,
+        overlaps=overlaps,
     )
     if by == "head":
         _number_by_head(subject)
+    elif by == "probe" and request.settings.class_map is not None:
+        _check_class_map(subject)
     _choose_base(subject, found)
     return subject
 
@@ -119,6 +124,16 @@ def _number_by_head(subject: Subject) -> None:
         raise UserError("--class-map names none of the classes of the test sets")
     if not labelled:  # otherwise every question that needs answers will say that a map is missing
         subject.answers_by = "nothing"
+
+
+def _check_class_map(subject: Subject) -> None:
+    """A map that gathers training classes is refused where no set has the classes it names."""
+    named = set(subject.settings.class_map or ())
+    asked = [d for _, d in [*([subject.conflict] if subject.conflict else []), *subject.test]]
+    if not any(named & set(d.classes) for d in asked):
+        raise UserError("--class-map names none of the classes of the test sets")
+    for data in asked:
+        subject.classes_for(data)  # names that are no training class are refused before any work is done
 
 
 def _choose_base(subject: Subject, found: sets.Sets) -> None:

@@ -3,28 +3,37 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from cuewise.audits.run import audit_models, short_names
+from cuewise.audits.run import audit_models, comparison, folder_names, short_names, unique_names
+from cuewise.audits.subject import Settings
+from cuewise.data import open_data
 from cuewise.errors import UserError
 from cuewise.folders import claim_folder
 from cuewise.report.card import card_of_run
 from cuewise.report.page import write_report
 from cuewise.train.log import read_metrics
+from cuewise.train.reload import load_config
 
 Found = tuple[Path, dict[str, Any]]  # the folder of an audit and its document
 
 
-def report_audits(found: Sequence[Found], out: Path, title: str | None = None) -> dict[str, Any]:
-    """report.html over one or more audits, with the training curves and first views of those that are runs."""
+def report_audits(
+    found: Sequence[Found], out: Path, title: str | None = None, *, cards: bool = True
+) -> dict[str, Any]:
+    """report.html over one or more audits, with the training curves and first views of those that are runs.
+
+    cards: also write the scores into each run's MODEL_CARD.md; not where a document says where the run is
+    """
     documents = [d for _, d in found]
     names = [d["model"]["name"] for d in documents]
     runs = {n: Path(d["model"]["run"]) for n, d in zip(names, documents) if d["model"].get("run")}
     curves = {n: read_metrics(r / "metrics.jsonl") for n, r in runs.items() if (r / "metrics.jsonl").exists()}
     pictures = {f"First views: {n}": r / "views.png" for n, r in runs.items() if (r / "views.png").exists()}
-    for name, run in runs.items():
+    for name, run in runs.items() if cards else ():
         card_of_run(run, next(d for d in documents if d["model"]["name"] == name)["scores"])
     page = write_report(
         documents, out, title=title, curves=curves, pictures=pictures, roots=[folder for folder, _ in found]
@@ -38,35 +47,101 @@ def report_audits(found: Sequence[Found], out: Path, title: str | None = None) -
     return {"report": str(page), "scores": scores, "models": names}
 
 
-def compare_folders(folders: Sequence[Path], out: Path, *, overwrite: bool = False) -> dict[str, Any]:
-    """cuewise compare: audits as they are; runs are audited on the embedded shapes first."""
+def compare_folders(
+    folders: Sequence[Path],
+    out: Path,
+    *,
+    overwrite: bool = False,
+    names: Sequence[str] | None = None,
+    **options: Any,
+) -> dict[str, Any]:
+    """cuewise compare: audits as they are; runs are audited first. Writes nowhere but below `out`.
+
+    options: of `audit_models`, for the runs
+    """
     if len(folders) < 2:
         raise UserError("compare needs two or more run or audit folders")
-    for folder in folders:
-        if not (folder / "audit.json").is_file() and not (folder / "encoder.safetensors").is_file():
+    runs = [f for f in folders if not (f / "audit.json").is_file()]
+    for folder in runs:
+        if not (folder / "encoder.safetensors").is_file():
             raise UserError(
                 f"{folder} is neither an audit (audit.json) nor a finished run (encoder.safetensors)"
             )
+    usual = {"limit": Settings.limit, "answers": "auto", "device": "auto", "seed": 0}
+    given = [k for k, v in options.items() if v not in (None, [], {}) and v != usual.get(k)]
+    if given and not runs:
+        raise UserError(
+            f"--{given[0].replace('_', '-')} is for runs that are audited first, and all of these are audits already"
+        )
+    audits = {f: _read(f / "audit.json") for f in folders if f not in runs}
+    called = unique_names(list(names or short_names([str(f) for f in folders])), [str(f) for f in folders])
     with claim_folder(out, "comparison", overwrite=overwrite, reads=folders):
-        found: list[Found] = []
-        for folder, name in zip(folders, short_names([str(f) for f in folders])):
-            if (folder / "audit.json").is_file():
-                found.append((folder, _read(folder / "audit.json")))
-            else:
-                place = out / "".join(c if c.isalnum() or c in "-_." else "-" for c in name)
-                found += audit_models([str(folder)], place, train=[], test=[], only=[], names=[name])
-        names = [d["model"]["name"] for _, d in found]
-        if len(set(names)) < len(names):  # two audits of models of the same name: call them by their folders
-            for (_, document), name in zip(found, short_names([str(f) for f in folders])):
-                document["model"]["name"] = name
-        return report_audits(found, out)
+        if runs:
+            audits |= _audit_runs(runs, [called[folders.index(f)] for f in runs], out, options)
+        found = [
+            (f if f not in runs else Path(audits[f].pop("folder")), audits[f]) for f in folders if f in audits
+        ]
+        own = [d["model"]["name"] for _, d in found]
+        if names or len(set(own)) < len(own):
+            for folder, name in zip(folders, called):
+                audits[folder]["model"]["name"] = name
+        result = report_audits(found, out, cards=False)
+    return {**result, **comparison([document for _, document in found])}
+
+
+def _audit_runs(
+    runs: Sequence[Path], names: Sequence[str], out: Path, options: Mapping[str, Any]
+) -> dict[Path, dict[str, Any]]:
+    """One audit of all runs, on the sets that were given, on their own labelled data, or on the embedded shapes."""
+    chosen = {"train": [], "test": [], "only": [], **options}
+    if not chosen["train"] and not chosen["test"]:
+        chosen["train"], chosen["test"] = own_data(runs)
+    fitted, tested = (" ".join(chosen[k]) or "the embedded shapes" for k in ("train", "test"))
+    print(
+        f"auditing {len(runs)} runs: probes fitted on {fitted}, tested on {tested}",
+        file=sys.stderr,
+        flush=True,
+    )
+    place = out / "audits" if len(runs) > 1 else out / "audits" / folder_names(names)[0]
+    found = audit_models([str(r) for r in runs], place, names=list(names), **chosen)
+    by_name = {d["model"]["name"]: {**d, "folder": str(f)} for f, d in found}
+    return {run: by_name[name] for run, name in zip(runs, names) if name in by_name}
+
+
+def own_data(runs: Sequence[Path]) -> tuple[list[str], list[str]]:
+    """(train, test) that all runs share and that have labels: their training images, and --val or a held-out part.
+
+    Nothing where they differ, have no labels, or are the embedded shapes, which have test sets of their own.
+    """
+    configs = [load_config(run) for run in runs]
+    data, val = configs[0].data, configs[0].val
+    if any((c.data, c.val) != (data, val) for c in configs) or all(d.startswith("shapes") for d in data):
+        return [], []
+    if open_data(data).labels is None:
+        return [], []
+    return list(data), list(val or data)
 
 
 def _read(file: Path) -> dict[str, Any]:
+    """A document whose model and scores are what they should be; anything else is one line."""
     try:
         content = json.loads(file.read_text(encoding="utf-8"))
-        if not isinstance(content["scores"], list) or not isinstance(content["model"], Mapping):
-            raise KeyError
-    except (json.JSONDecodeError, KeyError, UnicodeDecodeError) as error:
-        raise UserError(f"{file} is not an audit of cuewise: run `cuewise audit` again") from error
-    return dict(content)
+    except (OSError, ValueError, RecursionError) as error:
+        raise UserError(f"{file} cannot be read ({error}): run `cuewise audit` again") from None
+    again = f"{file} is not an audit of cuewise{{}}: run `cuewise audit` again"
+    if not isinstance(content, dict):
+        raise UserError(again.format(""))
+    scores, model = content.get("scores"), content.get("model")
+    if (
+        not isinstance(scores, list)
+        or not isinstance(model, Mapping)
+        or not isinstance(model.get("name"), str)
+    ):
+        raise UserError(again.format(" (it has no model and scores)"))
+    for score in scores:
+        whole = isinstance(score, Mapping) and isinstance(score.get("name"), str)
+        numbers = [score.get(k) for k in ("value", "low", "high", "n")] if whole else ["?"]
+        if not all(v is None or (isinstance(v, int | float) and not isinstance(v, bool)) for v in numbers):
+            name = score["name"] if whole else "a score"
+            raise UserError(again.format(f" ({name!r:.60} is not a number)"))
+    return content

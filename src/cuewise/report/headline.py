@@ -40,10 +40,9 @@ def one_model(audit: Audit) -> str:
     for name, why in audit.withheld.items():
         return f"{_short(audit)}: no statement on {_lower(name)} ({why})."
     scores = {s.name: s for s in audit.scores}
-    for one in declared().values():
-        if one.headline is not None and (said := one.headline(_short(audit), scores)):
-            return said
-    return _without_headline(audit)
+    said = [one.headline(_short(audit), scores) for one in declared().values() if one.headline is not None]
+    sentence = next(filter(None, said), None) or _without_headline(audit)
+    return f"With random weights, untrained: {sentence}" if audit.untrained else sentence
 
 
 def _without_headline(audit: Audit) -> str:

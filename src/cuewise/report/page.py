@@ -151,8 +151,14 @@ def _sections(
             bool(measured or galleries or tables),
             ("findings", "Findings", findings(measured, galleries, tables)),
         ),
-        (bool(drawn.trained), ("training", "Training", _training(drawn.trained, figures))),
-        (bool(views), ("views", "What the encoder saw", views_section(views))),
+        (
+            bool(drawn.trained),
+            ("training", "Training", folded("Training curves", _training(drawn.trained, figures))),
+        ),
+        (
+            bool(views),
+            ("views", "What the encoder saw", folded("First batch of views", views_section(views))),
+        ),
         (True, ("all-scores", "All scores", folded("All scores with protocols", scores_table(audits)))),
         (bool(audits), ("glossary", "Glossary", glossary_section(audits))),
         (bool(audits), ("models", "Models", models_section(audits))),

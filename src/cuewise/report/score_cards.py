@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 
 from cuewise.report.compare import Difference
@@ -37,15 +38,24 @@ def chosen(audits: Sequence[Audit]) -> list[tuple[str, list[str]]]:
     out: list[tuple[str, list[str]]] = []
     seen: dict[object, list[str]] = {}
     for name in order:
-        values = tuple((s.value, s.n) if (s := a.score(name)) is not None else None for a in audits)
-        known = all(v is not None and math.isfinite(v[0]) for v in values)
-        if kind_of(name).accuracy and known and values in seen:
-            seen[values].append(name)
+        same = tuple(_identity(name, a.score(name)) for a in audits)
+        if None not in same and same in seen:
+            seen[same].append(name)
             continue
         out.append((name, []))
-        if kind_of(name).accuracy and known:
-            seen[values] = out[-1][1]
+        if None not in same:
+            seen[same] = out[-1][1]
     return out
+
+
+def _identity(name: str, score: Score | None) -> object:
+    """Set, answerer and number of an accuracy on a whole set; audits of one cue have that under a name of their own."""
+    kind = kind_of(name)
+    if score is None or not kind.accuracy or not math.isfinite(score.value):
+        return None
+    named = re.search(r"; ([^;]+), \d+ of \d+ classes", score.protocol)
+    where = kind.part_of(name) or (named[1] if named else "")
+    return (where, score.protocol.partition(";")[0], score.value, score.n) if where else None
 
 
 def cards_section(audits: Sequence[Audit]) -> Html:
