@@ -86,7 +86,7 @@ def test_weights_from_pth(tmp_path: Path, wrap) -> None:  # type: ignore[no-unty
     torch.testing.assert_close(loaded(x), source(x))
 
 
-def test_what_does_not_fit_is_told(tmp_path: Path) -> None:
+def test_what_does_not_fit_is_reported(tmp_path: Path) -> None:
     source = load_encoder("cuewise/resnet-tiny?width=8")
     state = source.backbone.state_dict()
     torch.save(state, tmp_path / "w.pth")

@@ -125,7 +125,7 @@ def test_tables(tmp_path: Path, folder: Path) -> None:
         ("a.json", "{", "is not JSON"),
     ],
 )
-def test_bad_tables_are_told(tmp_path: Path, name: str, text: str, match: str) -> None:
+def test_bad_tables_are_reported(tmp_path: Path, name: str, text: str, match: str) -> None:
     (tmp_path / name).write_text(text)
     with pytest.raises(UserError, match=match):
         read_table(tmp_path / name)

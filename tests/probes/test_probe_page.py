@@ -34,18 +34,17 @@ def test_the_tables_are_read(tmp_path: Path) -> None:
     assert json.loads(re.search(r'^ {4}(\{"crimson".*)$', PAGE, re.M)[1])["pink"] is None  # type: ignore[index]
 
 
-def test_every_kind_preset_and_option_is_told() -> None:
+def test_every_kind_preset_and_option_is_reported() -> None:
     for name, kind in PROBES.all().items():
-        told = re.search(rf"^\| `{name}` \|(.*)$", PAGE, re.M)
-        assert told, name
+        row = re.search(rf"^\| `{name}` \|(.*)$", PAGE, re.M)
+        assert row, name
         for option in options_of(kind) if name != "multilabel" else ("labels", "preset"):
-            assert f"`--{option.replace('_', '-')}" in told[1], (name, option)
+            assert f"`--{option.replace('_', '-')}" in row[1], (name, option)
     for name, s in PRESETS.items():
-        told = re.search(rf"^\| `{name}` \|(.*)$", PAGE, re.M)
-        assert told, name
+        row = re.search(rf"^\| `{name}` \|(.*)$", PAGE, re.M)
+        assert row, name
         assert (
-            f"batch {s.batch_size}, {s.epochs} epochs, × 0.1 at {', '.join(map(str, s.milestones))}"
-            in told[1]
+            f"batch {s.batch_size}, {s.epochs} epochs, × 0.1 at {', '.join(map(str, s.milestones))}" in row[1]
         )
-        assert f"lr {s.lr[0]:g}" in told[1]
+        assert f"lr {s.lr[0]:g}" in row[1]
     assert all(f"`{name}` (" in PAGE or f"--preset {name}" in PAGE for name in TUNINGS)

@@ -172,7 +172,7 @@ def test_multilabel_from_a_table(colours: Path, others: Path, tmp_path: Path) ->
         ),
     ],
 )
-def test_what_cannot_be_done_is_told(colours: Path, kind: str, options: dict, said: str) -> None:  # type: ignore[type-arg]
+def test_what_cannot_be_done_is_reported(colours: Path, kind: str, options: dict, said: str) -> None:  # type: ignore[type-arg]
     with pytest.raises(UserError, match=said):
         probe(kind, MODEL, train=[str(colours)], **options)
 
@@ -235,7 +235,7 @@ def test_a_class_map_names_pairs(colours: Path, others: Path, tmp_path: Path) ->
     assert alone["scores"][0]["value"] == 0.0
 
 
-def test_a_class_map_with_a_slip_is_told(tmp_path: Path) -> None:
+def test_a_class_map_with_a_slip_is_reported(tmp_path: Path) -> None:
     file = tmp_path / "map.json"
     for text, said in (
         ('{"crimsom": "red"}', "no test set has a class 'crimsom'; did you mean 'crimson'"),

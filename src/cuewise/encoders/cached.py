@@ -1,4 +1,4 @@
-"""Features on disk: extracted once for these weights, these files and this view; anything changed is extracted anew."""
+"""Features on disk: extracted once for these weights, these files and this view; anything that changed is extracted again."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from cuewise.errors import UserError
 from cuewise.files import writing
 
 BOUND_GB = 4.0  # all features together; CUEWISE_FEATURES_GB says otherwise, 0 keeps none
-STALE = 24 * 3600.0  # seconds after which a file left behind by a kill is swept away
+STALE = 24 * 3600.0  # seconds after which a file left behind by a kill is deleted
 DAMAGED = (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile)
 
 
@@ -93,7 +93,7 @@ def _key(encoder: Encoder, stamp: str, view: str) -> str | None:
 
 def weights_hash(encoder: nn.Module) -> str:
     """SHA-256 of all tensors with names and shapes, of the architecture as printed, and of plain settings of its parts."""
-    printed = re.sub(r"0x[0-9a-f]+", "", repr(encoder))  # the place of a function in memory says nothing
+    printed = re.sub(r"0x[0-9a-f]+", "", repr(encoder))  # addresses of functions change between processes
     digest = hashlib.sha256(printed.encode())
     card = getattr(encoder, "card", None)
     plain = {k: v for k, v in card.as_dict().items() if k != "weights"} if card else None  # hashed below
@@ -130,7 +130,7 @@ def content_stamp(data: Dataset) -> str | None:
 
 
 def _facts(source: Any, wanted: NDArray[np.int64]) -> bytes | None:
-    """What tells one state of a source from another beyond its list; None where nothing does."""
+    """What distinguishes one state of a source from another beyond its list; None where nothing does."""
     if isinstance(source, Subset):
         stamp = content_stamp(source.whole.select(source.rows[wanted]))
         return None if stamp is None else stamp.encode()
@@ -159,8 +159,8 @@ def _code() -> str:
     """Versions of the libraries, and a digest of the files here that turn bytes into features."""
     digest = hashlib.sha256(f"{torch.__version__} {torchvision.__version__} {timm.__version__}".encode())
     package = Path(__file__).parents[1]
-    for room in ("data", "views", "encoders"):
-        for file in sorted((package / room).rglob("*.py")):
+    for part in ("data", "views", "encoders"):
+        for file in sorted((package / part).rglob("*.py")):
             digest.update(file.read_bytes())
     return digest.hexdigest()
 
@@ -182,7 +182,7 @@ def bound_bytes() -> int:
 
 
 def load(key: str, data: Dataset) -> Embedded | None:
-    """What is stored under `key`; a damaged file is as good as none."""
+    """What is stored under `key`; a damaged file counts as missing."""
     path = folder() / f"{key}.npz"
     try:
         with np.load(path, allow_pickle=False) as file:
@@ -204,12 +204,12 @@ def save(key: str, found: Embedded) -> None:
         folder().mkdir(parents=True, exist_ok=True)
         with writing(folder() / f"{key}.npz", shared=True, sync=False) as file:
             np.savez(file, features=found.features, index=found.index, skipped=skipped)
-        make_room()
+        evict()
     except OSError:
         pass
 
 
-def make_room() -> None:
+def evict() -> None:
     """Delete the features that were not used for the longest time until all fit into the bound."""
     files = [(f.stat().st_mtime, f.stat().st_size, f) for f in folder().glob("*.npz")]
     total, bound = sum(size for _, size, _ in files), bound_bytes()

@@ -34,7 +34,7 @@ class Normalised(nn.Module):
 def write_onnx(encoder: Encoder, out: Path, card: dict[str, Any], normalise: bool) -> str:
     """images B×3×H×W → features B×D, compared with the encoder by onnxruntime before the file gets its name.
 
-    The card stands in the model's metadata; `input` says what images are: normalised, or RGB in 0…1.
+    The card is in the model's metadata; `input` says what images are: normalised, or RGB in 0…1.
     """
     try:
         import onnx

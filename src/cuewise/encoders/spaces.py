@@ -23,7 +23,7 @@ LAST_STAGE = "layer4"  # conv5, as torchvision, timm and resnet-tiny call it
 
 
 class Heads(nn.Module):
-    """One head a space.
+    """One head per space.
 
     Heads share the pooled features of the backbone; with `own_stage` they share the map before the last stage instead, and
     each has a last stage of its own (LooC++): head 0 the backbone's, the others copies of it.
@@ -98,7 +98,7 @@ def check_split(encoder: Encoder) -> None:
 
 
 class Spaces(nn.Module):
-    """Features in chosen spaces, side by side: v is what the heads share, pooled; `blocks` tells where each space stands.
+    """Features in chosen spaces, side by side: v is what the heads share, pooled; `blocks` gives the columns of each space.
 
     A space's feature is its unit-norm embedding; with a last stage of its own it is that stage's pooled output.
     """
@@ -178,7 +178,7 @@ def read_heads(encoder: Encoder, folder: Path) -> Heads | None:
     if step is not None and step != about["step"]:
         raise UserError(
             f"{folder}: the encoder is of step {step} and its heads are of step {about['step']} (a run that was "
-            f"stopped while writing); go on with --resume"
+            f"stopped while writing); continue it with --resume"
         )
     heads = Heads(encoder, about["spaces"], about["hidden"], about["dim"], about["own_stage"])
     heads.load_state_dict(read_weights(folder / "heads.safetensors"))

@@ -1,4 +1,4 @@
-"""Weights on disk: read without running a stranger's pickle, loaded with errors that say what does not fit."""
+"""Weights on disk: read without running any pickled code, loaded with errors that say what does not fit."""
 
 from __future__ import annotations
 

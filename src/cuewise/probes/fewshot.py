@@ -1,4 +1,4 @@
-"""Few-shot: a linear layer from n images a class, drawn anew in every trial."""
+"""Few-shot: a linear layer from n images per class, drawn again in every trial."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fine-tuning: the whole network goes on training on labelled images, then answers."""
+"""Fine-tuning: the whole network is trained further on labelled images, then answers."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ class FinetuneProbe(Probe):
         """X is a Dataset; y has a label (or a row of labels) for each of its images."""
         y = np.asarray(y)
         if y.ndim == 1 and (len(y) == 0 or y.min() < 0 or len(np.unique(y)) < 2):
-            raise UserError("fine-tuning needs labelled images of at least two classes: one folder a class")
+            raise UserError("fine-tuning needs labelled images of at least two classes: one folder per class")
         self.classes_ = np.arange(int(y.max()) + 1 if y.ndim == 1 else y.shape[1])
         self.lr_ = self.tuning.lr[0]
         if len(self.tuning.lr) > 1:

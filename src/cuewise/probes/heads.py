@@ -1,4 +1,4 @@
-"""Which heads a linear probe leans on, and how it does with only some of them."""
+"""Which heads a linear probe relies on, and its accuracy with only some of them."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def weights_on_features(probe: LinearProbe) -> Floats:
 def contributions(w: Floats, X: NDArray[np.float32], y: NDArray[np.int64], blocks: Blocks) -> Floats:
     """N×H shares of the heads in the logit of class y: Σ_{d∈h} w_{y,d} x_d, cut at 0, to sum 1 (the bias has none).
 
-    A row where no head speaks for its class is shared evenly. Xiao et al., figure 4.
+    A row where no head supports its class is shared evenly. Xiao et al., figure 4.
     """
     parts = np.stack(
         [np.einsum("nd,dn->n", X[:, b].astype(np.float64), w[b][:, y]) for b in blocks.values()], axis=1
@@ -51,7 +51,7 @@ def entropy_bits(p: Floats) -> float:
 
 
 def blocks_of(encoder: Encoder) -> Blocks:
-    """Where each space stands in the features of an encoder in several spaces."""
+    """Which columns each space has in the features of an encoder in several spaces."""
     spaces = encoder.backbone
     if not isinstance(spaces, Spaces):
         raise UserError(f"{encoder.card.arch} has no spaces: give a run of looc with --space all")
@@ -67,7 +67,7 @@ def head_subsets(
     seed: int = 0,
     device: str = "auto",
 ) -> dict[str, Score]:
-    """Accuracy with a probe fitted anew on each subset of heads: {"z0": …, "z0+color": …, …}.
+    """Accuracy with a probe fitted on each subset of heads: {"z0": …, "z0+color": …, …}.
 
     subsets: names of spaces; None: the invariant head alone, with each other one, and all. Images are embedded once.
     """

@@ -1,4 +1,4 @@
-"""Several labels an image: from a CSV or JSON table, or from the objects of the embedded scenes."""
+"""Several labels per image: from a CSV or JSON table, or from the objects of the embedded scenes."""
 
 from __future__ import annotations
 

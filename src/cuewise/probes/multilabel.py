@@ -1,4 +1,4 @@
-"""Several labels an image: one sigmoid a label on frozen features, judged by mean average precision."""
+"""Several labels per image: one sigmoid per label on frozen features, scored by mean average precision."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ OAC = Schedule((30.0,), 256, 100, (60, 80))
 
 
 class MultiLabelProbe(Probe):
-    """Binary cross-entropy a label + l2/2 · ‖W‖², solved exactly; l2 is chosen on held-out images. y is N×C of 1, 0, −1."""
+    """Binary cross-entropy per label + l2/2 · ‖W‖², solved exactly; l2 is chosen on held-out images. y is N×C of 1, 0, −1."""
 
     def __init__(
         self,

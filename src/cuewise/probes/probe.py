@@ -66,7 +66,7 @@ class Probe(ABC):
         return {name: getattr(self, name) for name in inspect.signature(type(self)).parameters}
 
     def set_params(self, **params: Any) -> Self:
-        """Change what the constructor was given; `fit` then learns anew."""
+        """Change what the constructor was given; `fit` then learns from the start."""
         known = inspect.signature(type(self)).parameters
         for name, value in params.items():
             if name not in known:

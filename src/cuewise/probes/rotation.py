@@ -1,4 +1,4 @@
-"""Does the encoder keep which way is up? A 4-way linear probe on images turned by 0, 90, 180 and 270 degrees."""
+"""Does the encoder keep the orientation of an image? A 4-way linear probe on images turned by 0, 90, 180 and 270 degrees."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class RotationProbe(LinearProbe):
     def score(
         self, X: Features, y: Labels, name: str = "accuracy", k: int = 1, right: Mask | None = None
     ) -> Score:
-        """Rows as `in_all_angles` gives them; the interval is that of the images' means, since their rows hang together."""
+        """Rows as `in_all_angles` gives them; the interval is over images, whose four rows are not independent."""
         hits = top_hits(self.predict_proba(X), y, k, right)
         if len(hits) % len(ANGLES):
             return mean(name, hits, self.protocol)
@@ -41,7 +41,7 @@ class RotationProbe(LinearProbe):
 class Turned:
     """Normalised square images B×3×S×S → B×4D features, one D for each angle.
 
-    The turn comes after the crop to a square, and is an exact rot90: no border or aspect ratio tells the angle.
+    The turn comes after the crop to a square, and is an exact rot90: no border or aspect ratio reveals the angle.
     """
 
     def __init__(self, encoder: Encoder) -> None:

@@ -85,7 +85,7 @@ class Task:
         """Rows to fit on and rows held out for the score, where there is no test set."""
         rest, held = held_out(labels, np.random.default_rng([self.seed, 1]))
         if not len(held):
-            raise UserError("one image a class leaves nothing to test on: give --test DATA")
+            raise UserError("one image per class leaves nothing to test on: give --test DATA")
         return rest, held
 
     def judged(self, name: str, found: Embedded, classes: tuple[str, ...], train: tuple[str, ...]) -> Match:
@@ -155,5 +155,5 @@ def labelled(specs: list[str]) -> Dataset:
     """A data set with labels, or an error that says how to give them."""
     data = open_data(specs)
     if data.labels is None:
-        raise UserError(f"{', '.join(specs)} has no labels: put the images into one folder a class")
+        raise UserError(f"{', '.join(specs)} has no labels: put the images into one folder per class")
     return data
