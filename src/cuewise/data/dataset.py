@@ -78,6 +78,10 @@ class Dataset:
         """What is known of image i beside its label, in the classes of the whole set."""
         return self._facts(*self.locate(i))
 
+    def labels_of(self, i: int) -> NDArray[np.bool_] | None:
+        """The classes that are on image i, one boolean per class of `object_classes`."""
+        return self.facts(i).labels
+
     def _facts(self, source: Source, j: int) -> Facts:
         found = source.facts(j)
         same = not source.object_classes or source.object_classes == self.object_classes

@@ -6,19 +6,26 @@ import importlib
 import os
 import re
 from collections.abc import Iterable
+from dataclasses import replace
 from itertools import product
 
+from cuewise.data.annotations import FORMATS, open_annotated
+from cuewise.data.annotations.places import Archive, Disk
+from cuewise.data.annotations.voc import is_voc, voc_root
 from cuewise.data.archive import Zip
 from cuewise.data.dataset import Dataset
 from cuewise.data.folder import Folder
 from cuewise.data.headers import kind
+from cuewise.data.options import options
+from cuewise.data.selection import Selected, Selection, split_selection
 from cuewise.data.source import Source
 from cuewise.data.subset import Subset, split_classes
 from cuewise.errors import UserError
 
 KINDS = (
     "a folder of images, a .zip (or a folder inside one: set.zip/photo), .tar shards (shards-{000..099}.tar), "
-    "a parquet file, hf:NAME, torchvision:CIFAR10:ROOT, or shapes; with ?classes=FILE some of its classes"
+    "a parquet file, hf:NAME, torchvision:CIFAR10:ROOT, or shapes; with ?classes=FILE some of its classes; with objects: a "
+    "folder or zip in VOC's layout (DIR?set=val), FILE.json?images=DIR (COCO), data.yaml?split=val (YOLO), FILE.csv?images=DIR"
 )
 
 
@@ -35,9 +42,16 @@ def open_data(data: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -
 
 def open_sources(spec: str) -> list[Source]:
     """The sources that one piece of DATA names."""
+    typed = spec
     spec, classes = split_classes(spec)
-    if classes is not None:
-        return [Subset(Dataset(open_sources(spec)), classes, spec)]
+    spec, asked = split_selection(spec)
+    if classes is not None or asked:
+        whole = Dataset(open_sources(spec))
+        if classes is not None and not whole.object_classes:
+            whole, classes = Dataset([Subset(whole, classes, spec)]), None
+        if not asked and classes is None:
+            return list(whole.sources)
+        return [Selected(whole, replace(Selection.of(asked, typed), classes=classes), typed)]
     if re.match(r"shapes($|[:?])", spec):
         source: Source = importlib.import_module("cuewise.data.embedded").Embedded(spec)
         return [source]
@@ -45,12 +59,44 @@ def open_sources(spec: str) -> list[Source]:
         return [importlib.import_module("cuewise.data.hub").open_hf(spec)]
     if spec.startswith("torchvision:"):
         return [importlib.import_module("cuewise.data.torchvision_sets").open_torchvision(spec)]
+    annotated = _open_annotated(spec)
+    if annotated is not None:
+        return [annotated]
     path = os.path.expanduser(spec)
     paths = [path] if os.path.exists(path) else expand(path)
     if all(_form(p) == "tar" for p in paths):
         source = importlib.import_module("cuewise.data.shards").Shards(paths)
         return [_filled(source, spec)]
     return [_filled(_open_path(p), p) for p in paths]
+
+
+def _open_annotated(spec: str) -> Source | None:
+    """The set with objects that the spec names, None where it names none."""
+    path = os.path.expanduser(spec)
+    given: dict[str, str] = {}
+    if not os.path.exists(path):
+        path, given = options(path, spec, "set", "images", "split") if "?" in path else (path, {})
+    ending = os.path.splitext(path)[1].lower()
+    if ending in FORMATS and ending and os.path.isfile(path):
+        return open_annotated(Disk(os.path.dirname(path) or "."), os.path.basename(path), given, spec)
+    if os.path.isdir(path):
+        if is_voc(Disk(path)):
+            return open_annotated(Disk(path), "", given, spec)
+    elif ".zip" in path.lower():
+        archive, inside = _split(path)
+        if _form(archive) == "zip":
+            folder, _, name = inside.rpartition("/")
+            if ending in FORMATS and ending != "" and name:
+                return open_annotated(Archive(archive, folder), name, given, spec)
+            root = voc_root(Archive(archive, inside))
+            if root is not None:
+                return open_annotated(root, "", given, spec)
+    if given:
+        raise UserError(
+            f"{spec}: ?{next(iter(given))}= is for sets with objects: a folder or zip with JPEGImages and Annotations "
+            f"(set=), a .json or .csv file (images=), a data.yaml (split=)"
+        )
+    return None
 
 
 def _open_path(path: str) -> Source:

@@ -1,4 +1,4 @@
-"""Several labels per image: from a CSV or JSON table, or from the objects of the embedded scenes."""
+"""Several labels per image: from a CSV or JSON table, or from the annotated objects of DATA."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cuewise.data import Dataset
-from cuewise.data.shapes.outlines import SHAPES
 from cuewise.errors import UserError
 
 SEPARATOR = ";"
@@ -73,10 +72,22 @@ def _from_json(text: str, file: Path) -> list[tuple[str, tuple[str, ...], tuple[
     return [(str(image), tuple(map(str, labels)), ()) for image, labels in content.items()]
 
 
+class Annotations(NamedTuple):
+    """Labels that come with DATA: the classes of its annotated objects."""
+
+    classes: tuple[str, ...]
+
+
 def targets(
-    data: Dataset, index: NDArray[np.int64], table: LabelTable, classes: tuple[str, ...], where: str
+    data: Dataset,
+    index: NDArray[np.int64],
+    table: LabelTable | Annotations,
+    classes: tuple[str, ...],
+    where: str,
 ) -> NDArray[np.int8]:
     """N×C for the images at `index`: 1 present, 0 absent, −1 difficult. Every image must be in the table."""
+    if isinstance(table, Annotations):
+        return annotated_targets(data, index, table, classes)
     number = {name: c for c, name in enumerate(classes)}
     out = np.zeros((len(index), len(classes)), np.int8)
     missing = []
@@ -95,11 +106,21 @@ def targets(
     return out
 
 
-def scene_table(data: Dataset) -> LabelTable | None:
-    """The shapes in each image of shapes:scenes; None for other sets."""
-    present = data.columns.get("present")
-    if present is None or present.ndim != 2:
-        return None
-    names = tuple(SHAPES[: present.shape[1]])
-    found = {data.name(i): tuple(np.array(names)[present[i]].tolist()) for i in range(len(data))}
-    return LabelTable(names, found, dict.fromkeys(found, ()))
+def annotated_targets(
+    data: Dataset, index: NDArray[np.int64], table: Annotations, classes: tuple[str, ...]
+) -> NDArray[np.int8]:
+    """The same from annotated objects: a class that is seen on an image only as difficult is not counted there."""
+    at = np.array([classes.index(name) if name in classes else -1 for name in table.classes], np.int64)
+    out = np.zeros((len(index), len(classes) + 1), np.int8)  # classes that are not asked for fall into the last
+    for row, i in enumerate(index.tolist()):
+        facts = data.facts(i)
+        if facts.boxes is not None and "difficult" in facts.boxes.flags:
+            out[row, at[facts.boxes.classes[facts.boxes.flags["difficult"]]]] = -1
+        if facts.labels is not None:
+            out[row, at[facts.labels]] = 1
+    return out[:, :-1]
+
+
+def annotations(data: Dataset) -> Annotations | None:
+    """The labels of a set with objects (shapes:scenes, VOC, COCO, …); None for other sets."""
+    return Annotations(data.object_classes) if data.object_classes else None

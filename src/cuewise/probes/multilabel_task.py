@@ -1,4 +1,4 @@
-"""`cuewise probe multilabel`: labels from a table, a probe on frozen features or the whole network, mAP."""
+"""`cuewise probe multilabel`: labels from annotations or a table, a probe on frozen features or the whole network, mAP."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from cuewise.errors import UserError
 from cuewise.probes.average_precision import VARIANTS, mean_average_precision
 from cuewise.probes.finetune import FinetuneProbe, tuning
 from cuewise.probes.kinds import ProbeKind
-from cuewise.probes.label_table import LabelTable, read_table, scene_table, targets
+from cuewise.probes.label_table import Annotations, LabelTable, annotations, read_table, targets
 from cuewise.probes.multilabel import OAC, MultiLabelProbe, known_bce
 from cuewise.probes.task import HELD_OUT, Task, rows_of
 from cuewise.scores import Score
@@ -75,7 +75,7 @@ class MultiLabel(ProbeKind):
 
 
 def _tuned_multilabel(
-    task: Task, probe: Any, data: Dataset, tables: list[LabelTable], classes: tuple[str, ...]
+    task: Task, probe: Any, data: Dataset, tables: list[LabelTable | Annotations], classes: tuple[str, ...]
 ) -> list[Score]:
     wanted = targets(data, np.arange(len(data)), tables[0], classes, " ".join(task.train))
     sets = [(n, open_data(n), t) for n, t in zip(task.test, tables[1:])]
@@ -99,7 +99,7 @@ def _maps(task: Task, name: str, p: Any, y: Any, protocol: str) -> list[Score]:
     return [mean_average_precision(p, y, f"map_{v}/{name}", f"{counted}/{v}", v, task.seed) for v in VARIANTS]
 
 
-def _tables(files: Sequence[str], task: Task, train: Dataset) -> list[LabelTable]:
+def _tables(files: Sequence[str], task: Task, train: Dataset) -> list[LabelTable | Annotations]:
     """A table of labels for the training set and each test set: one file for all, or one each."""
     count = 1 + len(task.test)
     if files:
@@ -107,11 +107,12 @@ def _tables(files: Sequence[str], task: Task, train: Dataset) -> list[LabelTable
             raise UserError(
                 f"{len(files)} files of --labels for {count} sets: give one for all, or one for each"
             )
-        read = [read_table(Path(f)) for f in files]
+        read: list[LabelTable | Annotations] = [read_table(Path(f)) for f in files]
         return read if len(read) == count else read * count
-    found = [scene_table(d) for d in (train, *(open_data(t) for t in task.test))]
+    found = [annotations(d) for d in (train, *(open_data(t) for t in task.test))]
     if any(t is None for t in found):
         raise UserError(
-            "multilabel needs --labels FILE: a CSV with the columns image,labels (a;b;c), or JSON"
+            "multilabel needs DATA with annotated objects (docs/data.md), or --labels FILE: a CSV with the columns "
+            "image,labels (a;b;c), or JSON"
         )
     return [t for t in found if t is not None]

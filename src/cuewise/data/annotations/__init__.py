@@ -1,0 +1,32 @@
+"""Image sets with objects: Pascal VOC, COCO, YOLO and tables, in folders and inside zips; one file per format."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from cuewise.data.annotations import coco, table, voc, yolo
+from cuewise.data.annotations.annotated import Annotated, Box, Record
+from cuewise.data.annotations.places import Place
+from cuewise.errors import UserError
+
+__all__ = ["FORMATS", "Annotated", "Box", "Record", "open_annotated"]
+
+# ending of the file that holds the annotations → its reader; "" is a folder
+FORMATS = {
+    ".json": coco.open_coco,
+    ".yaml": yolo.open_yolo,
+    ".yml": yolo.open_yolo,
+    ".csv": table.open_table,
+    "": voc.open_voc,
+}
+OPTIONS = {".json": ("images",), ".yaml": ("split",), ".yml": ("split",), ".csv": ("images",), "": ("set",)}
+
+
+def open_annotated(place: Place, name: str, given: Mapping[str, str], spec: str) -> Annotated:
+    """The set that the file `name` of `place` annotates ("": the folder itself, in VOC's layout)."""
+    ending = next((e for e in FORMATS if e and name.lower().endswith(e)), "")
+    known = OPTIONS[ending]
+    for key in given:
+        if key not in known:
+            raise UserError(f"{spec}: {key!r} is no option here; write ?{known[0]}=…")
+    return FORMATS[ending](place, name, given, spec)

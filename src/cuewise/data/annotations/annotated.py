@@ -1,0 +1,274 @@
+"""Images with annotated objects: what all formats share, and the checks that every annotation passes."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image as Pillow
+
+from cuewise.data.decode import BrokenImage, Image, decode
+from cuewise.data.index import Skipped
+from cuewise.data.sample import Boxes, Facts, Mask
+from cuewise.data.source import Listed
+from cuewise.errors import UserError
+
+SLACK = 1.0  # pixels by which a rounded box may reach beyond its image without being listed
+MOST_MASKED = 254  # classes that fit into a mask: 0 is background, 255 is not counted
+
+
+class Box(NamedTuple):
+    """One annotated object: class name, corners (left, top, right, bottom; pixels, half open), what else is said of it."""
+
+    label: str | None
+    corners: tuple[float, float, float, float]
+    flags: tuple[str, ...] = ()
+    outline: tuple[tuple[float, ...], ...] = ()  # polygons x0, y0, x1, y1, …
+
+
+@dataclass
+class Record:
+    """One image and its objects; size (width, height) as the annotation states it; relative: corners are shares of it."""
+
+    image: str
+    boxes: list[Box]
+    size: tuple[int, int] | None = None
+    relative: bool = False
+
+
+@dataclass
+class Packed:
+    """The objects of all images in flat arrays, which forked and started workers share cheaply."""
+
+    starts: NDArray[np.int64]  # N+1: the objects of image i are starts[i]:starts[i + 1]
+    corners: NDArray[np.float32]
+    classes: NDArray[np.int64]
+    flags: dict[str, NDArray[np.bool_]]
+    outlines: dict[int, list[NDArray[np.int32]]] = field(default_factory=dict)  # object → polygons
+
+
+class Annotated:
+    """A source of images with boxes: `images` holds the pixels, `records` say what is on them.
+
+    classes  the names that annotations may use, in order; None: the names that occur, sorted
+    masks    index images (one class per pixel) named as the images, if there are any
+    """
+
+    labels = None
+    classes: tuple[str, ...] = ()
+
+    def __init__(
+        self,
+        kind: str,
+        spec: str,
+        images: Listed,
+        records: Iterable[Record],
+        *,
+        classes: Sequence[str] | None = None,
+        skipped: Iterable[Skipped] = (),
+        masks: Listed | None = None,
+    ) -> None:
+        self.kind, self.spec, self.images, self.masks = kind, spec, images, masks
+        self.columns: dict[str, NDArray[Any]] = {}
+        checked = Checked(images, [*skipped])
+        kept = [found for record in records if (found := checked.record(record, classes)) is not None]
+        kept.sort(key=lambda pair: pair[0])
+        names = sorted({b.label for _, r in kept for b in r.boxes if b.label}) if classes is None else classes
+        self.object_classes = tuple(names)
+        self.rows = np.array([row for row, _ in kept], np.int64)
+        self.sizes = np.array([r.size for _, r in kept], np.int64).reshape(-1, 2)
+        self.objects = pack([r.boxes for _, r in kept], self.object_classes)
+        self.skipped = [*checked.skipped, *(s for s in images.index.skipped if checked.named(s.path))]
+        self._masks = {_stem(masks.name(i)): i for i in range(len(masks))} if masks is not None else {}
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def name(self, i: int) -> str:
+        return self.images.name(int(self.rows[i]))
+
+    def read(self, i: int) -> bytes:
+        return self.images.read(int(self.rows[i]))
+
+    def image(self, i: int) -> Image:
+        """H×W×3; an image of another size than its annotation says is broken: its boxes would lie elsewhere."""
+        pixels = decode(self.read(i), self.name(i))
+        height, width = pixels.shape[:2]
+        if (width, height) != tuple(self.sizes[i]):
+            stated = "×".join(map(str, self.sizes[i]))
+            raise BrokenImage(self.name(i), f"has {width}×{height} pixels, its annotation says {stated}")
+        return pixels
+
+    def facts(self, i: int) -> Facts:
+        """Boxes, the classes that are on the image (objects marked difficult do not count), and the mask."""
+        own = slice(int(self.objects.starts[i]), int(self.objects.starts[i + 1]))
+        flags = {name: flag[own] for name, flag in self.objects.flags.items()}
+        boxes = Boxes(self.objects.corners[own], self.objects.classes[own], flags)
+        counted = boxes.classes[~flags["difficult"]] if "difficult" in flags else boxes.classes
+        labels = np.zeros(len(self.object_classes), bool)
+        labels[counted] = True
+        return Facts(labels=labels, boxes=boxes, mask=self.mask(i))
+
+    def mask(self, i: int) -> Mask | None:
+        """The class of each pixel: from an index image, or drawn from outlines (0 background, class + 1 elsewhere)."""
+        at = self._masks.get(_stem(self.name(i)))
+        if self.masks is not None and at is not None:
+            return read_mask(self.masks.read(at), self.masks.name(at))
+        first, last = self.objects.starts[i], self.objects.starts[i + 1]
+        drawn = [k for k in range(first, last) if k in self.objects.outlines]
+        if not drawn or len(self.object_classes) > MOST_MASKED:
+            return None
+        width, height = self.sizes[i]
+        mask = np.zeros((height, width), np.uint8)
+        corners = self.objects.corners
+        area = (corners[:, 2] - corners[:, 0]) * (corners[:, 3] - corners[:, 1])
+        for k in sorted(drawn, key=lambda k: -float(area[k])):  # small objects lie in front of large ones
+            cv2.fillPoly(mask, self.objects.outlines[k], int(self.objects.classes[k]) + 1)
+        return mask
+
+    def fingerprint(self) -> dict[str, Any]:
+        """Count, hash of names and objects, and everything that was left out and why."""
+        digest = hashlib.sha256("\0".join(self.name(i) for i in range(len(self))).encode("utf-8", "replace"))
+        for array in (self.objects.starts, self.objects.corners, self.objects.classes):
+            digest.update(np.ascontiguousarray(array).data)
+        digest.update("\0".join(self.object_classes).encode())
+        count, hash_ = len(self), digest.hexdigest()
+        source = {
+            "data": self.spec,
+            "kind": self.kind,
+            "count": count,
+            "hash": hash_,
+            "objects": len(self.objects.classes),
+        }
+        skipped = [{"path": s.path, "why": s.why} for s in sorted(self.skipped)]
+        return {"count": count, "hash": hash_, "sources": [source], "skipped": skipped}
+
+
+class Checked:
+    """Finds the image of each record and checks its boxes; what cannot be used is listed in `skipped`."""
+
+    def __init__(self, images: Listed, skipped: list[Skipped]) -> None:
+        self.images, self.skipped = images, skipped
+        self.at = {images.name(i): i for i in range(len(images))}
+        self.broken = {s.path for s in images.index.skipped}
+        self.seen: set[str] = set()
+
+    def named(self, path: str) -> bool:
+        """Whether a record names that image."""
+        return path in self.seen
+
+    def record(self, record: Record, classes: Sequence[str] | None) -> tuple[int, Record] | None:
+        """The image's row and the record with usable boxes in pixels; None where the image cannot be used."""
+        row = self.at.get(record.image)
+        if record.image in self.seen:
+            self.skip(record.image, "annotated twice: the first annotation is used")
+            return None
+        self.seen.add(record.image)
+        if row is None:
+            if record.image not in self.broken:  # those are listed with the images
+                self.skip(record.image, "annotated, but there is no such image")
+            return None
+        try:
+            size = record.size or measured_size(self.images.read(row), record.image)
+        except BrokenImage as error:
+            self.skip(record.image, error.why)
+            return None
+        boxes = []
+        for number, box in enumerate(record.boxes, 1):
+            found = self.box(record, box, number, size, classes)
+            boxes += [found] if found is not None else []
+        return row, Record(record.image, boxes, size)
+
+    def box(
+        self, record: Record, box: Box, number: int, size: tuple[int, int], classes: Sequence[str] | None
+    ) -> Box | None:
+        """The box in pixels, inside the image; None where it is no box."""
+        name = f"{record.image}#{number}"
+        if not box.label or (classes is not None and box.label not in classes):
+            self.skip(name, f"unknown class {box.label!r}" if box.label else "box without a class")
+            return None
+        corners = np.array(box.corners, np.float64)
+        if not np.isfinite(corners).all():
+            self.skip(name, f"box with corners {box.corners} that are no numbers")
+            return None
+        limit = np.array([*size, *size], np.float64)
+        corners = corners * limit if record.relative else corners
+        inside = np.clip(corners, 0, limit)
+        if (corners[2:] <= corners[:2]).any():
+            self.skip(name, f"box of zero area {_shown(corners)}")
+            return None
+        if (inside[2:] - inside[:2] < min(1.0, *(corners[2:] - corners[:2]))).any():
+            self.skip(name, f"box {_shown(corners)} lies outside the image of {size[0]}×{size[1]}")
+            return None
+        if np.abs(inside - corners).max() > SLACK:
+            self.skip(
+                name, f"box {_shown(corners)} reaches outside the image of {size[0]}×{size[1]}: cut to it"
+            )
+        left, top, right, bottom = inside.tolist()
+        return box._replace(corners=(left, top, right, bottom))
+
+    def skip(self, name: str, why: str) -> None:
+        self.skipped.append(Skipped(name, why))
+
+
+def pack(boxes: list[list[Box]], classes: tuple[str, ...]) -> Packed:
+    """Objects of all images in flat arrays."""
+    flat = [box for own in boxes for box in own]
+    number = {name: k for k, name in enumerate(classes)}
+    starts = np.cumsum([0, *map(len, boxes)], dtype=np.int64)
+    names = sorted({flag for box in flat for flag in box.flags})
+    return Packed(
+        starts,
+        np.array([box.corners for box in flat], np.float32).reshape(-1, 4),
+        np.array([number[box.label or ""] for box in flat], np.int64),
+        {name: np.array([name in box.flags for box in flat], bool) for name in names},
+        {k: [_points(p) for p in box.outline] for k, box in enumerate(flat) if box.outline},
+    )
+
+
+def _points(polygon: tuple[float, ...]) -> NDArray[np.int32]:
+    return np.round(np.array(polygon, np.float64).reshape(-1, 2)).astype(np.int32)
+
+
+def measured_size(data: bytes, name: str) -> tuple[int, int]:
+    """Width and height of the upright image, from its header."""
+    try:
+        with Pillow.open(io.BytesIO(data)) as image:
+            width, height = image.size
+            turned = image.getexif().get(0x0112, 1) in (5, 6, 7, 8)
+    except Exception as error:  # Pillow's readers raise whatever the damaged bytes lead them into
+        raise BrokenImage(name, f"cannot be decoded ({' '.join(str(error).split())})") from None
+    return (height, width) if turned else (width, height)
+
+
+def read_mask(data: bytes, name: str) -> Mask:
+    """The pixel values of an index image, palette or grey."""
+    try:
+        with Pillow.open(io.BytesIO(data)) as image:
+            plain = image if image.mode in ("P", "L") else image.convert("L")
+            return np.asarray(plain, np.uint8).copy()
+    except Exception as error:  # as above
+        raise BrokenImage(name, f"mask cannot be read ({' '.join(str(error).split())})") from None
+
+
+def usable(source: Annotated) -> Annotated:
+    """The set, or an error where nothing of it can be used."""
+    if len(source):
+        return source
+    skipped = source.fingerprint()["skipped"]
+    first = f" (the first is {skipped[0]['path']}: {skipped[0]['why']})" if skipped else ""
+    raise UserError(f"{source.spec}: no annotated image can be used, {len(skipped)} were left out{first}")
+
+
+def _shown(corners: NDArray[np.float64]) -> str:
+    return "(" + ", ".join(f"{c:g}" for c in np.round(corners, 1)) + ")"
+
+
+def _stem(name: str) -> str:
+    return name.rpartition(".")[0] if "." in name.rpartition("/")[2] else name

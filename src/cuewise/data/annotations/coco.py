@@ -1,0 +1,74 @@
+"""COCO's instances_*.json: images, categories, and one box (and perhaps polygons) per object."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from cuewise.data.annotations.annotated import Annotated, Box, Record, usable
+from cuewise.data.annotations.places import Place, need_images, need_text
+from cuewise.data.index import Skipped
+from cuewise.errors import UserError
+
+NAN = float("nan")
+
+
+def open_coco(place: Place, name: str, given: Mapping[str, str], spec: str) -> Annotated:
+    """The images of a COCO file; `?images=FOLDER` says where they lie (without: beside the file)."""
+    content = read(need_text(place, name, spec), spec)
+    images = need_images(place, given.get("images"), spec)
+    categories = sorted(
+        (c for c in content["categories"] if "name" in c and "id" in c), key=lambda c: c["id"]
+    )
+    names = {c["id"]: str(c["name"]) for c in categories}
+    records: dict[Any, Record] = {}
+    skipped: list[Skipped] = []
+    for entry in content["images"]:
+        file, width, height = entry.get("file_name"), entry.get("width"), entry.get("height")
+        if not isinstance(file, str) or "id" not in entry:
+            skipped.append(Skipped(f"image {entry.get('id')}", "entry without a file_name or an id"))
+            continue
+        records[entry["id"]] = Record(file, [], (int(width), int(height)) if width and height else None)
+    for entry in content["annotations"]:
+        record = records.get(entry.get("image_id"))
+        if record is None:
+            skipped.append(
+                Skipped(f"annotation {entry.get('id')}", f"of an unknown image {entry.get('image_id')}")
+            )
+            continue
+        flags = ("crowd",) if entry.get("iscrowd") else ()
+        label = names.get(entry.get("category_id"), f"category {entry.get('category_id')}")
+        record.boxes.append(Box(label, corners(entry.get("bbox")), flags, outline(entry.get("segmentation"))))
+    return usable(
+        Annotated("coco", spec, images, records.values(), classes=list(names.values()), skipped=skipped)
+    )
+
+
+def read(text: str, spec: str) -> dict[str, list[dict[str, Any]]]:
+    """The three lists of the file."""
+    try:
+        content = json.loads(text)
+    except ValueError as error:
+        raise UserError(f"{spec}: broken JSON ({error}); make or fetch the file again") from None
+    lists = ("images", "annotations", "categories")
+    if not isinstance(content, dict) or not all(isinstance(content.get(k), list) for k in lists):
+        raise UserError(f"{spec} is no COCO file: it needs the lists {', '.join(lists)} (instances_*.json)")
+    return {k: [entry for entry in content[k] if isinstance(entry, dict)] for k in lists}
+
+
+def corners(bbox: Any) -> tuple[float, float, float, float]:
+    """x, y, width, height → corners; not a number where it is no box."""
+    try:
+        x, y, width, height = map(float, bbox)
+    except (TypeError, ValueError):
+        return NAN, NAN, NAN, NAN
+    return x, y, x + width, y + height
+
+
+def outline(segmentation: Any) -> tuple[tuple[float, ...], ...]:
+    """The polygons of an object; run lengths (of crowds) are left out."""
+    if not isinstance(segmentation, list):
+        return ()
+    polygons = [p for p in segmentation if isinstance(p, list) and len(p) >= 6 and len(p) % 2 == 0]
+    return tuple(tuple(map(float, p)) for p in polygons)
