@@ -7,14 +7,16 @@ from pathlib import Path
 
 import pytest
 
+from cuewise.data import open_data
+
 PAGE = Path(__file__).parents[2] / "docs" / "data.md"
 BLOCKS = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.S)
 
 
 @pytest.mark.parametrize("block", BLOCKS, ids=range(len(BLOCKS)))
 def test_the_page_is_true(block, capsys):
-    exec(compile(block, str(PAGE), "exec"), {"__name__": "page"})
+    exec(compile(block, str(PAGE), "exec"), {"__name__": "page", "open_data": open_data})
 
 
 def test_there_is_something_to_run():
-    assert len(BLOCKS) == 2
+    assert len(BLOCKS) == 4

@@ -11,7 +11,7 @@ from cuewise.data import open_data
 from cuewise.errors import UserError
 from cuewise.probes import MultiLabelProbe
 from cuewise.probes.average_precision import average_precision, mean_average_precision
-from cuewise.probes.label_table import read_table, scene_table, targets
+from cuewise.probes.label_table import annotated_labels, read_table, targets
 
 
 def by_hand(score: list[float], target: list[int], variant: str) -> float:
@@ -133,9 +133,9 @@ def test_bad_tables_are_reported(tmp_path: Path, name: str, text: str, match: st
 
 def test_scenes_bring_their_own_table() -> None:
     data = open_data("shapes:scenes?n=20&size=32")
-    table = scene_table(data)
+    table = annotated_labels(data)
     assert table is not None
     y = targets(data, np.arange(20), table, table.classes, "scenes")
     np.testing.assert_array_equal(y, data.columns["present"])
     assert (y.sum(1) >= 1).all()
-    assert scene_table(open_data("shapes?n=5&size=32")) is None
+    assert annotated_labels(open_data("shapes?n=5&size=32")) is None

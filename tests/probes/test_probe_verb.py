@@ -149,7 +149,7 @@ def test_multilabel_from_a_table(colours: Path, others: Path, tmp_path: Path) ->
         assert eleven["protocol"].endswith("/11point")
     with pytest.raises(UserError, match="3 files of --labels for 2 sets"):
         probe("multilabel", MODEL, train=[str(colours)], test=[str(others)], labels=["a"] * 3)
-    with pytest.raises(UserError, match="needs --labels"):
+    with pytest.raises(UserError, match=r"needs DATA with annotated objects .* or --labels FILE"):
         probe("multilabel", MODEL, train=[str(colours)])
     with pytest.raises(UserError, match="add --preset voc"):
         probe("multilabel", MODEL, train=["shapes:scenes?n=20&size=32"], steps=3)

@@ -16,6 +16,7 @@ from cuewise.data.sample import Facts
 from cuewise.data.subset import read_list
 from cuewise.errors import UserError
 
+SEARCH = 8  # steps of the search for a long tail of images with several classes
 KEYS = ("objects", "per_class", "longtail", "n", "seed")
 
 
@@ -170,29 +171,41 @@ def long_tail(
 ) -> tuple[NDArray[np.int64], float]:
     """Images whose class counts fall by `ratio` from the most frequent class to the rarest (M89), and the ratio reached.
 
-    Class of rank k may keep n_max · ratio^(−k/(C−1)) images. Images come in random order and are taken as long as none of
-    their classes is full: exact where an image has one class, as close as the images allow where it has several.
+    Class of rank k may keep n_max · r^(−k/(C−1)) images. Images come in random order, those of rare classes first, and are
+    taken as long as none of their classes is full. With one class per image r is `ratio`, and exact; where images have
+    several, a frequent class ends with the rare ones it occurs with, and a larger r is searched that gives the ratio.
     """
     left = known[np.ix_(found.images, found.classes)]
     counts = left.sum(0)
     order = np.lexsort((rng.random(len(counts)), -counts))
     ranks = np.empty(len(counts), np.int64)
     ranks[order] = np.arange(len(counts))
-    share = ranks / max(1, len(counts) - 1)
-    room = np.maximum(1, np.round(counts.max(initial=0) * ratio**-share)).astype(np.int64)
-    room = np.minimum(room, counts)
-    # images of rare classes first: an image of several classes then counts for its rarest before others are full
     rarest = np.where(left, ranks[None, :], -1).max(1, initial=-1)
-    taken = []
-    for row in sorted(rng.permutation(len(left)).tolist(), key=lambda row: -rarest[row]):
-        own = left[row]
-        if own.any() and (room[own] > 0).all():
-            room[own] -= 1
-            taken.append(row)
-    kept = np.sort(np.array(taken, np.int64))
-    final = left[kept].sum(0)
-    final = final[final > 0]
-    return found.images[kept], float(final.max() / final.min()) if len(final) else 1.0
+    rows = sorted(rng.permutation(len(left)).tolist(), key=lambda row: -rarest[row])
+
+    def taken(r: float) -> tuple[NDArray[np.int64], float]:
+        share = ranks / max(1, len(counts) - 1)
+        free = np.minimum(np.maximum(1, np.round(counts.max(initial=0) * r**-share)), counts).astype(np.int64)
+        kept = []
+        for row in rows:
+            own = left[row]
+            if own.any() and (free[own] > 0).all():
+                free[own] -= 1
+                kept.append(row)
+        final = left[kept].sum(0)
+        final = final[final > 0]
+        return np.sort(np.array(kept, np.int64)), float(final.max() / final.min()) if len(final) else 1.0
+
+    tries = [taken(ratio)]
+    low, high = ratio, ratio**3
+    for _ in range(SEARCH):
+        if tries[-1][1] > 0.95 * ratio and len(tries) == 1:
+            break
+        middle = (low * high) ** 0.5
+        tries.append(taken(middle))
+        low, high = (middle, high) if tries[-1][1] < ratio else (low, middle)
+    kept, reached = min(tries, key=lambda t: abs(np.log(t[1] / ratio)))
+    return found.images[kept], reached
 
 
 def split_selection(spec: str) -> tuple[str, dict[str, str]]:

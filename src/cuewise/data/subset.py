@@ -64,6 +64,8 @@ def split_classes(spec: str) -> tuple[str, str | None]:
     match = re.search(r"([?&])classes=([^&]*)&?", spec)
     if match is None or os.path.exists(os.path.expanduser(spec)):
         return spec, None
+    if spec.startswith("shapes") and match[2].isdigit():  # how many classes: an option of shapes itself
+        return spec, None
     rest = spec[match.end() :]
     return spec[: match.start()] + (match[1] + rest if rest else ""), match[2]
 

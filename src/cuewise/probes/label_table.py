@@ -111,7 +111,9 @@ def annotated_targets(
 ) -> NDArray[np.int8]:
     """The same from annotated objects: a class that is seen on an image only as difficult is not counted there."""
     at = np.array([classes.index(name) if name in classes else -1 for name in table.classes], np.int64)
-    out = np.zeros((len(index), len(classes) + 1), np.int8)  # classes that are not asked for fall into the last
+    out = np.zeros(
+        (len(index), len(classes) + 1), np.int8
+    )  # classes that are not asked for fall into the last
     for row, i in enumerate(index.tolist()):
         facts = data.facts(i)
         if facts.boxes is not None and "difficult" in facts.boxes.flags:
@@ -121,6 +123,6 @@ def annotated_targets(
     return out[:, :-1]
 
 
-def annotations(data: Dataset) -> Annotations | None:
+def annotated_labels(data: Dataset) -> Annotations | None:
     """The labels of a set with objects (shapes:scenes, VOC, COCO, …); None for other sets."""
     return Annotations(data.object_classes) if data.object_classes else None

@@ -15,7 +15,7 @@ from cuewise.errors import UserError
 from cuewise.probes.average_precision import VARIANTS, mean_average_precision
 from cuewise.probes.finetune import FinetuneProbe, tuning
 from cuewise.probes.kinds import ProbeKind
-from cuewise.probes.label_table import Annotations, LabelTable, annotations, read_table, targets
+from cuewise.probes.label_table import Annotations, LabelTable, annotated_labels, read_table, targets
 from cuewise.probes.multilabel import OAC, MultiLabelProbe, known_bce
 from cuewise.probes.task import HELD_OUT, Task, rows_of
 from cuewise.scores import Score
@@ -109,7 +109,7 @@ def _tables(files: Sequence[str], task: Task, train: Dataset) -> list[LabelTable
             )
         read: list[LabelTable | Annotations] = [read_table(Path(f)) for f in files]
         return read if len(read) == count else read * count
-    found = [annotations(d) for d in (train, *(open_data(t) for t in task.test))]
+    found = [annotated_labels(d) for d in (train, *(open_data(t) for t in task.test))]
     if any(t is None for t in found):
         raise UserError(
             "multilabel needs DATA with annotated objects (docs/data.md), or --labels FILE: a CSV with the columns "

@@ -50,7 +50,9 @@ def open_voc(place: Place, name: str, given: Mapping[str, str], spec: str) -> An
             records.append(read_record(data, by_stem.get(stem, f"{stem}.jpg")))
         except ValueError as error:
             skipped.append(Skipped(f"Annotations/{stem}.xml", str(error)))
-    masks = place.images(_below(place, "SegmentationClass")) if place.has_folder("SegmentationClass") else None
+    masks = (
+        place.images(_below(place, "SegmentationClass")) if place.has_folder("SegmentationClass") else None
+    )
     return usable(Annotated("voc", spec, images, records, skipped=skipped, masks=masks))
 
 
@@ -65,7 +67,9 @@ def set_names(place: Place, wanted: str, spec: str) -> list[str]:
         if data is not None:
             rows = [line.split() for line in data.decode("utf-8-sig", "replace").splitlines()]
             return [row[0] for row in rows if row and (len(row) < 2 or row[1] != "-1")]
-    there = sorted({n[:-4] for f in ("Main", "") for n in place.names(f"ImageSets/{f}") if n.endswith(".txt")})
+    there = sorted(
+        {n[:-4] for f in ("Main", "") for n in place.names(f"ImageSets/{f}") if n.endswith(".txt")}
+    )
     raise UserError(f"{spec}: no set {wanted!r}; there are: {', '.join(there) or 'none, leave out ?set='}")
 
 

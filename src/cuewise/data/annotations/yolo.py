@@ -86,7 +86,9 @@ def box(words: list[str], names: list[str]) -> Box:
     """One line: class, then centre and size, or a polygon, as shares of the image."""
     try:
         number, *shares = (float(word) for word in words)
-        label = names[int(number)] if 0 <= number < len(names) and number == int(number) else f"class {words[0]}"
+        label = (
+            names[int(number)] if 0 <= number < len(names) and number == int(number) else f"class {words[0]}"
+        )
     except ValueError:
         return Box(f"class {words[0]}", (float("nan"),) * 4)
     if len(shares) >= 6 and len(shares) % 2 == 0:  # a polygon
@@ -96,5 +98,3 @@ def box(words: list[str], names: list[str]) -> Box:
         return Box(label, (float("nan"),) * 4)
     x, y, width, height = shares[:4]
     return Box(label, (x - width / 2, y - height / 2, x + width / 2, y + height / 2))
-
-
