@@ -138,8 +138,8 @@ def test_missing_classes_are_counted_and_named(animals: Path, tmp_path: Path) ->
     [
         ("animals", "nothing.txt", r"'nothing.txt' cannot be read .* comes with cuewise: imagenet100"),
         ("animals", "", "cannot be read"),
-        ("animals", "{}/empty.txt", "is empty; give one class a line"),
-        ("animals/ant", "{}/ids.txt", "has no labels; give one folder a class"),
+        ("animals", "{}/empty.txt", "is empty; give one class per line"),
+        ("animals/ant", "{}/ids.txt", "has no labels; give one folder per class"),
         ("nowhere", "imagenet100", "nowhere: there is no such folder"),
     ],
 )
