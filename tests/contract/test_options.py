@@ -45,6 +45,8 @@ SETTINGS: dict[str, Any] = {
     "loss": "softmax",
     "most": None,  # the bound of `noise`, where that is not given
     "beta": 0.9,
+    "weight": 0.9,
+    "warmup": 0.9,
 }
 NEEDS_NEGATIVES = ("statistics", "center", "negatives_gradient", "negatives_stop_gradient")
 DIALS: dict[str, Any] = {

@@ -23,6 +23,7 @@ SMALL: dict[str, dict[str, Any]] = {
     "supervised": {},
     "insdis": {"images": 24, "noise": 16, "dim": 16},
     "cmc": {"images": 24, "noise": 16, "dim": 16, "loss": "softmax"},
+    "densecl": {"queue": 50, "dim": 16, "momentum": 0.9},
     "infomin": {"queue": 50, "dim": 16, "momentum": 0.9},
 }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 import torch
@@ -82,9 +83,9 @@ def follow_statistics(target: nn.Module, source: nn.Module, m: float) -> None:
 def forward_in_groups(network: nn.Module, x: Tensor, groups: int, generator: torch.Generator) -> Any:
     """Push x through so that `groups` randomly composed parts have batch statistics of their own.
 
-    What batch shuffling does across devices, on one: a query's batch cannot be told from its key's statistics.
+    What batch shuffling does across devices, on one: the batch of a query cannot be recognised by its key's statistics.
     Where all batch norms can be grouped it is one forward of the whole batch, otherwise one forward per part. The network
-    may give a tensor (features or maps) or a tuple of tensors, with one row per image each.
+    may give a tensor (features or maps) or a named tuple of tensors, with one row per image each.
     """
     groups = max(1, min(groups, len(x) // 2))
     if groups == 1:
@@ -102,25 +103,24 @@ def forward_in_groups(network: nn.Module, x: Tensor, groups: int, generator: tor
             for m in grouped:
                 m.groups = 1
     else:
-        out = _joined([network(part) for part in shuffled.chunk(groups)])
-    if isinstance(out, tuple):
-        return (
-            type(out)(*(_unshuffled(x, order) for x in out))
-            if hasattr(out, "_fields")
-            else tuple(_unshuffled(x, order) for x in out)
-        )
-    return _unshuffled(out, order)
+        out = joined([network(part) for part in shuffled.chunk(groups)])
+    return on_each(out, lambda y: torch.empty_like(y).index_copy_(0, order, y))
 
 
-def _joined(parts: list[Any]) -> Any:
-    if isinstance(parts[0], Tensor):
-        return torch.cat(parts)
-    columns = [torch.cat(column) for column in zip(*parts)]
-    return type(parts[0])(*columns) if hasattr(parts[0], "_fields") else tuple(columns)
+def on_each(out: Any, change: Callable[[Tensor], Tensor]) -> Any:
+    """`change` applied to a tensor, or to each tensor of a named tuple."""
+    return change(out) if isinstance(out, Tensor) else type(out)(*map(change, out))
 
 
-def _unshuffled(x: Tensor, order: Tensor) -> Tensor:
-    return torch.empty_like(x).index_copy_(0, order, x)
+def joined(parts: list[Any]) -> Any:
+    """Rows of several outputs one after the other."""
+    return torch.cat(parts) if isinstance(parts[0], Tensor) else type(parts[0])(*map(torch.cat, zip(*parts)))
+
+
+def split_rows(out: Any, sizes: list[int]) -> list[Any]:
+    """The inverse of `joined`."""
+    ends = [sum(sizes[: i + 1]) for i in range(len(sizes))]
+    return [on_each(out, lambda x, a=end - n, b=end: x[a:b]) for n, end in zip(sizes, ends)]  # type: ignore[misc]
 
 
 class KeyNetwork(nn.Sequential):
@@ -155,10 +155,9 @@ class KeyNetwork(nn.Sequential):
         return forward_in_groups(part, x, 1 if self.statistics == "ema" else groups, self.generator)
 
     @torch.no_grad()
-    def embed(self, batches: list[Tensor]) -> list[Tensor]:
+    def embed(self, batches: list[Tensor]) -> list[Any]:
         """The network's output for keys and then for batches of negatives."""
         groups = self.groups(len(batches[0]))
         if self.statistics == "shared" and len(batches) > 1:
-            every: Tensor = self.in_groups(self, torch.cat(batches), groups)
-            return list(every.split([len(x) for x in batches]))
+            return split_rows(self.in_groups(self, torch.cat(batches), groups), [len(x) for x in batches])
         return [self.in_groups(self, x, groups) for x in batches]

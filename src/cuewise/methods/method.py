@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from cuewise.data import Batch
 from cuewise.encoders import Encoder
+from cuewise.encoders.momentum import split_rows
 from cuewise.errors import UserError
 from cuewise.objectives.nce import own_part
 from cuewise.registry import Registry, subclasses_of
@@ -226,10 +227,10 @@ def check_statistics(method: str, value: str, *known: str) -> None:
         raise UserError(f"{method}.statistics {value!r}: {', '.join(known[:-1])} or {known[-1]}")
 
 
-def embed_batches(embed: Callable[[Tensor], Tensor], images: list[Tensor], shared: bool) -> list[Tensor]:
+def embed_batches(embed: Callable[[Tensor], Any], images: list[Tensor], shared: bool) -> list[Any]:
     """Views and their negatives: in one forward where they share batch statistics, otherwise each batch by itself."""
     if shared and len(images) > 1:
-        return list(embed(torch.cat(images)).split([len(x) for x in images]))
+        return split_rows(embed(torch.cat(images)), [len(x) for x in images])
     return [embed(x) for x in images]
 
 

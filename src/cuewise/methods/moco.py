@@ -126,9 +126,11 @@ class MoCo(Method):
         self.queue.push(self.comm)
 
 
-def key_network(s: Settings, generator: torch.Generator, *query: torch.nn.Module) -> KeyNetwork:
+def key_network(
+    s: Settings, generator: torch.Generator, *query: torch.nn.Module, kind: type[KeyNetwork] = KeyNetwork
+) -> KeyNetwork:
     """The momentum copy of a query network as MoCo's settings say."""
-    return KeyNetwork(
+    return kind(
         *query, momentum=s.momentum or 0.0, statistics=s.statistics, groups=s.groups, generator=generator
     )
 
