@@ -126,7 +126,7 @@ def pretrain(
     cuewise pretrain photos --out runs/plain
     cuewise pretrain photos --out runs/shape --negatives patch --alpha 2 --suppress anisotropic
     """
-    from cuewise.config import Config, dotted
+    from cuewise.config import Config, dotted, refuse_code
     from cuewise.encoders.load import with_pretrained
     from cuewise.errors import UserError
     from cuewise.recipes import settings_of
@@ -144,7 +144,10 @@ def pretrain(
     if data:
         asked["data"] = joined(data)
     layers: list[Mapping[str, Any]] = [settings_of(str(config))] if config else []
-    layers += [set if isinstance(set, Mapping) else dotted(list(set or [])), asked]
+    typed = [set if isinstance(set, Mapping) else dotted(list(set or [])), asked]
+    for layer in layers:
+        refuse_code(layer, str(config), *typed)
+    layers += typed
     result = run_pretrain(layers, Path(out), resume=resume, overwrite=overwrite, extend=extend)
     if Everyone().rank == 0:
         card_of_run(Path(out))

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+import yaml
 from PIL import Image
 
 from cuewise import UserError, pretrain
@@ -20,6 +21,7 @@ from cuewise.train.banner import image_warnings
 from cuewise.train.checkpoint import read_checkpoint
 from cuewise.train.dials import Watch
 from cuewise.train.log import read_metrics
+from cuewise.train.reload import load_config
 from cuewise.views import PatchNegative
 
 SMALL: dict[str, Any] = {
@@ -188,3 +190,33 @@ def test_one_class_is_nothing_to_learn(tmp_path: Path) -> None:
 def test_synchronised_statistics_need_gpus(folder: Path, tmp_path: Path) -> None:
     with pytest.raises(UserError, match="needs GPUs"):
         pretrain(str(folder), out=str(tmp_path / "run"), set=[*SET, "loop.sync_batch_norm=true"], **SMALL)
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        ("method", "payload_x:Evil"),
+        ("model", "payload_x:make"),
+        ("negatives", ["payload_x:Evil"]),
+        ("suppress", "payload_x:Evil"),
+        ("leave_out", ["payload_x:Evil"]),
+    ],
+)
+def test_code_that_a_file_names_is_not_imported(
+    good: Path, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, option: str, value: Any
+) -> None:
+    """A stranger's run folder or configuration: nothing of it is run unless the user types its name."""
+    (tmp_path / "payload_x.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    run = tmp_path / "run"
+    shutil.copytree(good, run)
+    config = yaml.safe_load((run / "config.yaml").read_text()) | {option: value}
+    (run / "config.yaml").write_text(yaml.safe_dump(config))
+    for attempt in (
+        lambda: pretrain(str(folder), out=str(run), resume=True),
+        lambda: pretrain(str(folder), out=str(tmp_path / "new"), config=str(run / "config.yaml")),
+        lambda: load_config(run),
+    ):
+        with pytest.raises(UserError, match=r"names code to import, payload_x:\w+; if you trust it, give --"):
+            attempt()
+    assert not (tmp_path / "ran").exists()

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from cuewise.config.fields import Config, Loop, Optim, Views
-from cuewise.config.layers import FREE_TO_CHANGE, difference, dotted, merge, read_yaml
+from cuewise.config.layers import FREE_TO_CHANGE, difference, dotted, merge, read_yaml, refuse_code
 
 if TYPE_CHECKING:
     from cuewise.config.resolving import complete, resolve
@@ -24,6 +24,7 @@ __all__ = [
     "dotted",
     "merge",
     "read_yaml",
+    "refuse_code",
     "resolve",
 ]
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -75,3 +77,30 @@ def difference(old: Mapping[str, Any], new: Mapping[str, Any], where: str = "") 
         elif a != b and not (where == "" and key in FREE_TO_CHANGE):
             out.append(f"{where}{key}: {a} → {b}")
     return out
+
+
+CODE = re.compile(r"[A-Za-z_]\w*(\.\w+)*:[A-Za-z_]\w*")  # package.module:Name
+NO_CODE = ("shapes:", "hf:", "torchvision:")  # DATA that looks like it
+
+
+def named_code(settings: Mapping[str, Any]) -> dict[str, str]:
+    """Option → package.module:Name, for all settings that name code to be imported."""
+    found = {}
+    for option in ("method", "model", "negatives", "suppress", "leave_out", "data", "val"):
+        values = settings.get(option) or []
+        for value in [values] if isinstance(values, str) else values:
+            spec = str(value).partition("?")[0]
+            if CODE.fullmatch(spec) and not spec.startswith(NO_CODE):
+                found[option] = spec
+    return found
+
+
+def refuse_code(settings: Mapping[str, Any], where: str, *typed: Mapping[str, Any]) -> None:
+    """Code that a file names is imported only if the user typed the same name, or has imported its module already."""
+    allowed = {spec for layer in typed for spec in named_code(layer).values()}
+    for option, spec in named_code(settings).items():
+        if spec not in allowed and spec.partition(":")[0] not in sys.modules:
+            flag = option if option == "data" else f"--{option.replace('_', '-')}"
+            raise UserError(
+                f"{where} names code to import, {spec}; if you trust it, give {flag} {spec} yourself"
+            )

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 
-from cuewise.config import Config, complete, difference, read_yaml, resolve
+from cuewise.config import Config, complete, difference, read_yaml, refuse_code, resolve
 from cuewise.data import Dataset, Loader, auto_workers, open_data
 from cuewise.encoders import load_encoder
 from cuewise.encoders.embed import embed_dataset
@@ -52,6 +52,8 @@ def run_pretrain(
     resuming = started and (out / "config.yaml").exists()
     # --steps stopped that run early, and says nothing of this one
     saved = {**read_yaml(out / "config.yaml"), "steps": None} if resuming else None
+    if saved is not None:
+        refuse_code(saved, f"{out}/config.yaml", *layers)
     config = resolve(*([saved] if saved else []), *layers)
     if not config.data:
         raise UserError("no DATA given: name a folder of images, an archive, or `shapes`")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from cuewise.config import Config, read_yaml, resolve
+from cuewise.config import Config, read_yaml, refuse_code, resolve
 from cuewise.encoders import load_encoder
 from cuewise.errors import UserError
 from cuewise.methods import Method
@@ -18,7 +18,9 @@ def is_run(folder: Path) -> bool:
 
 def load_config(folder: Path) -> Config:
     """The resolved configuration of a run."""
-    return resolve(read_yaml(folder / "config.yaml"))
+    saved = read_yaml(folder / "config.yaml")
+    refuse_code(saved, f"{folder}/config.yaml")
+    return resolve(saved)
 
 
 def load_method(folder: Path) -> Method:
