@@ -1,1 +1,1 @@
-"""The papers' claims at lab scale: one study a file, trained over seeds, measured, and judged."""
+"""The papers' claims at lab scale: one study per file, trained over seeds, measured and judged."""

@@ -1,4 +1,4 @@
-"""One run of one arm with one seed: trained once, measured once, kept by a hash of what it is."""
+"""One run of one arm with one seed: trained once, measured once, stored under a hash of its settings and data."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def images_of(config: Mapping[str, Any], count: int) -> int:
 
 
 def departures(config: Mapping[str, Any]) -> dict[str, Any]:
-    """What differs from the defaults of its method, so that options added later leave the hash of older arms alone."""
+    """What differs from the defaults of its method, so that options added later do not change the hash of older arms."""
     plain = resolve({"method": config["method"]}).as_dict()
 
     def differ(a: Mapping[str, Any], b: Mapping[str, Any]) -> dict[str, Any]:
@@ -118,7 +118,7 @@ def run_job(job: ArmJob, lab: Lab) -> dict[str, Quantities]:
 
 
 def train(job: ArmJob, folder: Path) -> None:
-    """Go on with the run, or start it again where it was begun by another version of its settings."""
+    """Resume the run, or start it again where it was begun with other settings."""
     config = resolve(
         job.config
     ).as_dict()  # every value named, so that none is taken over from what is saved there
@@ -135,7 +135,7 @@ def train(job: ArmJob, folder: Path) -> None:
 
 
 def take(job: ArmJob, lab: Lab, folder: Path) -> dict[str, Quantities]:
-    """The measures, from their files where they stand."""
+    """The measures, from their files where they were taken before."""
     arm = TrainedArm(folder, lab)
     out: dict[str, Quantities] = {}
     for name in job.measures:

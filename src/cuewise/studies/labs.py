@@ -51,8 +51,8 @@ class Lab:
 
 SIZE = 32
 # ---------------------------------------------------------------------------------------------------------- shapes
-# One palette and grey views: where every image has colours of its own, they tell images apart and neither shape nor
-# texture is learned. Patches are large, because the textures of the embedded images are: a patch must hold a piece
+# One palette and grey views: where every image has its own colours, they identify it and neither shape nor texture is
+# learned. Patches are large, because the textures of the embedded images are: a patch must hold a piece
 # of texture for the negative to keep it.
 ONE = f"size={SIZE}&palette=one"
 OWN = f"size={SIZE}"

@@ -1,4 +1,4 @@
-"""Add-one against leave-one-out: a space that meets one augmentation, or all but one (claim 33)."""
+"""Add-one against leave-one-out: an embedding space whose views get one augmentation, or all but one (claim 33)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Colour as a cue: thrown away by MoCo's jitter, kept by LooC (claim 31)."""
+"""Colour as a cue: discarded by MoCo's jitter, kept by LooC (claim 31)."""
 
 from __future__ import annotations
 

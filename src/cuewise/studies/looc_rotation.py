@@ -1,4 +1,4 @@
-"""Rotation as an augmentation: thrown away by MoCo, kept by LooC (claim 30)."""
+"""Rotation as an augmentation: discarded by MoCo, kept by LooC (claim 30)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ ARMS = ("MoCo", "MoCo + rotation", "MoCo + rotation, same", "LooC")
 
 
 def arms(lab: Lab) -> list[Arm]:
-    """Both views turned independently, both by the same angle, or one space that is told the angle."""
+    """Views rotated independently, by the same angle, or with one embedding space that keeps the angle."""
     turned = {"views": {"rotation_p": 0.5}}
     same = merge(turned, {"views": {"same": ["rotation"]}})
     own = [("moco", {}), ("moco", turned), ("moco", same), ("looc", {"leave_out": ["rotation"]})]

@@ -14,8 +14,8 @@ STRONG = ("patch, strong", "regular, strong")
 
 
 def arms(lab: Lab) -> list[Arm]:
-    """One negative a query, all with the same weight; and the same with a weight that shows in a short run, where the
-    negatives share the views' batch statistics lest they be told by their own."""
+    """One negative per query, all with the same weight. Then the same with a weight that shows in a short run; there the
+    negatives share the views' batch statistics, so that the network cannot recognise them by their own."""
     a, strong = lab.byol_alpha, lab.byol_strong
     both = {"negatives": ["patch", "regular"], "alpha": [a, a], **lab.patch}
     shared: dict[str, Any] = {"byol": {"statistics": "shared"}}

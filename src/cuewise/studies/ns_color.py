@@ -1,4 +1,4 @@
-"""Without colour jitter the colours of an image give it away; do patch negatives close that shortcut? (claim 17)"""
+"""Without colour jitter an image can be recognised by its colours: do patch negatives close that shortcut? (claim 17)"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Worker processes of one thread each, fed one job after the other; a killed worker costs the steps since its checkpoint."""
+"""Worker processes with one thread each, one job after the other; a killed worker loses the steps since its checkpoint."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PATIENCE = 120.0  # seconds for workers to write a checkpoint after Ctrl-C
 
 
 class Worker:
-    """One process and the number of the job it is at."""
+    """One process and the number of its current job."""
 
     def __init__(self, threads: int, log: Path) -> None:
         names = ("OMP_NUM_THREADS", "NUMBA_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
@@ -46,13 +46,13 @@ class Worker:
             pass  # dead already: `answer` will find out
 
     def answer(self) -> dict[str, Any] | None:
-        """What it says; None if it is dead."""
+        """Its answer; None if the process has ended."""
         assert self.process.stdout is not None
         line = self.process.stdout.readline()
         return json.loads(line) if line.endswith("\n") else None
 
     def close(self) -> None:
-        """End of input: an idle worker leaves, a busy one writes a checkpoint first."""
+        """End of input: an idle worker ends, a busy one writes a checkpoint first."""
         if self.process.stdin is not None and not self.process.stdin.closed:
             with contextlib.suppress(BrokenPipeError):
                 self.process.stdin.close()
@@ -77,12 +77,12 @@ def run_all(
     """Give every line to a worker and every answer to `done`, in the order of arrival; `tick` is called each second."""
     waiting, tries = list(range(len(lines))), [0] * len(lines)
     waiting.reverse()
-    crew: list[Worker] = []
+    running: list[Worker] = []
     selector = selectors.DefaultSelector()
 
-    def hire() -> None:
+    def start() -> None:
         worker = Worker(threads, log)
-        crew.append(worker)
+        running.append(worker)
         assert worker.process.stdout is not None
         selector.register(worker.process.stdout, selectors.EVENT_READ, worker)
         feed(worker)
@@ -94,8 +94,8 @@ def run_all(
 
     try:
         for _ in range(min(workers, len(lines))):
-            hire()
-        while any(w.job is not None for w in crew):
+            start()
+        while any(w.job is not None for w in running):
             for key, _ in selector.select(timeout=1.0):
                 worker: Worker = key.data
                 number, answer = worker.job, worker.answer()
@@ -105,19 +105,19 @@ def run_all(
                     feed(worker)
                     continue
                 selector.unregister(key.fileobj)
-                crew.remove(worker)
+                running.remove(worker)
                 worker.close()
                 worker.wait()
                 if number is not None:
                     tries[number] += 1
-                    _complain(worker.process.returncode, tries[number], log)
+                    _report_death(worker.process.returncode, tries[number], log)
                     waiting.append(number)
-                    hire()
-            tick([w.job for w in crew if w.job is not None])
+                    start()
+            tick([w.job for w in running if w.job is not None])
     finally:
-        for worker in crew:
+        for worker in running:
             worker.close()
-        for worker in crew:
+        for worker in running:
             worker.wait()
         selector.close()
 
@@ -129,9 +129,9 @@ def raise_error(answer: dict[str, Any], log: Path) -> None:
         raise RuntimeError(f"an arm failed (see {log}):\n{answer['error']}")
 
 
-def _complain(code: int, tries: int, log: Path) -> None:
-    said = f"a worker was ended by {'signal ' + str(-code) if code < 0 else 'exit code ' + str(code)}"
+def _report_death(code: int, tries: int, log: Path) -> None:
+    what = f"a worker was ended by {'signal ' + str(-code) if code < 0 else 'exit code ' + str(code)}"
     if tries >= TRIES:
-        raise UserError(f"{said} {tries} times in a row; see {log}. Out of memory? Try fewer --jobs")
-    print(f"cuewise: {said}; its arm goes on from its last checkpoint", file=sys.stderr, flush=True)
+        raise UserError(f"{what} {tries} times in a row; see {log}. Out of memory? Try fewer --jobs")
+    print(f"cuewise: {what}; its arm resumes from its last checkpoint", file=sys.stderr, flush=True)
     time.sleep(0.2)

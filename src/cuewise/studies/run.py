@@ -56,7 +56,7 @@ def run_studies(
     overwrite: bool = False,
     lab: Lab | None = None,
 ) -> dict[str, Any]:
-    """All named studies in one lab; returns the verdicts. A second call goes on where the first stopped."""
+    """All named studies in one lab; returns the verdicts. A second call resumes where the first stopped."""
     began = time.monotonic()
     if seeds < 1:
         raise UserError(f"--seeds {seeds}: must be 1 or more ({ENOUGH_SEEDS} for intervals that can decide)")
@@ -78,7 +78,7 @@ def run_studies(
             lengths = {s.name: full * s.times for s in chosen}
         plan = make_plan(chosen, lab, place, seeds, lengths)
         claim.started()
-        say_plan(plan, chosen, workers, threads)
+        print_plan(plan, chosen, workers, threads)
         for text in warnings:
             print(f"WARNING: {text}", file=sys.stderr)
         try:
@@ -109,7 +109,7 @@ def with_method(lab: Lab, method: str | None) -> Lab:
 
 
 def job_count(text: str) -> tuple[int, int]:
-    """(processes, threads of each): auto is one process of one thread a core, which beats one process on all cores."""
+    """(processes, threads of each): auto is one single-threaded process per core, faster than one process on all."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     if text == "auto":
         return (1, cores) if torch.cuda.is_available() else (cores, 1)
@@ -128,7 +128,7 @@ def budgeted(
     workers: int,
     threads: int,
 ) -> int:
-    """The epochs that fit --budget; written down, so that the same command goes on with the same number."""
+    """The epochs that fit --budget; saved, so that the same command resumes with the same number."""
     note = out / "budget.json"
     asked = {
         "budget": budget,
@@ -163,7 +163,7 @@ def measured_images(chosen: Sequence[Study], lab: Lab) -> int:
     return sum(len(opened(tuple(lab.sets[r]))) for r in roles) + 2048
 
 
-def say_plan(plan: StudyPlan, chosen: Sequence[Study], workers: int, threads: int) -> None:
+def print_plan(plan: StudyPlan, chosen: Sequence[Study], workers: int, threads: int) -> None:
     arms = sum(len(a) for a in plan.places.values())
     runs = f"{len(plan.jobs)} runs of {spoken(plan.epochs.values())}"
     text = f"{len(chosen)} studies, {arms} arms, {len(plan.seeds)} seeds: {runs}"
@@ -203,7 +203,7 @@ def run_jobs(jobs: Sequence[ArmJob], lab: Lab, log: Path, workers: int, threads:
 
 
 def images_done(job: ArmJob) -> int:
-    """As the run's own metrics tell."""
+    """Images trained on so far, from the run's metrics."""
     file = Path(job.folder) / "metrics.jsonl"
     rows = read_metrics(file) if file.is_file() else []
     return min(job.images, int(rows[-1]["step"]) * int(job.config["batch_size"])) if rows else 0

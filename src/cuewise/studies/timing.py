@@ -21,7 +21,7 @@ WARM, TIMED = 3, 8  # steps
 
 
 def time_job(job: ArmJob) -> float:
-    """Seconds a training image of this arm costs here and now."""
+    """Seconds per training image of this arm on this machine."""
     config = resolve(job.config)
     data = open_data(config.data)
     config = complete(config, len(data))
@@ -44,5 +44,5 @@ def fitting_epochs(seconds: float, jobs: int, epochs: int, an_epoch: list[float]
 
     an_epoch: seconds each run needs for an epoch of the lab (for several where its study trains longer).
     """
-    room = seconds * jobs - measuring * len(an_epoch)
-    return max(1, min(epochs, int(room / sum(an_epoch)))) if sum(an_epoch) else epochs
+    available = seconds * jobs - measuring * len(an_epoch)
+    return max(1, min(epochs, int(available / sum(an_epoch)))) if sum(an_epoch) else epochs

@@ -31,7 +31,7 @@ def main() -> int:
 
 
 def serve(line: str) -> dict[str, Any]:
-    """One job: what was measured, how long an image takes, or the error and whether it is the user's to fix."""
+    """One job: what was measured, seconds per image, or the error and whether it is the user's to fix."""
     from cuewise.studies.jobs import ArmJob, run_job
     from cuewise.studies.labs import Lab
     from cuewise.studies.timing import time_job
