@@ -7,11 +7,11 @@ READY := $(VENV)/.cuewise-ready
 JOBS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test setup lint types bench docs format clean
+.PHONY: help demo test test-fast setup lint types bench docs format clean
 
 help:
 	@echo "make demo    pretrain two encoders on embedded images, audit both, write runs/demo/report.html"
-	@echo "make test    run every test"
+	@echo "make test    run every test          make test-fast   those that take no process, browser or training run"
 	@echo "make setup   install only        make lint / types / format   check the code"
 	@echo "make bench   the performance table, against the peers        make docs   the pictures in docs/"
 
@@ -28,6 +28,9 @@ demo: setup
 
 test: setup
 	$(BIN)/python -m pytest --numprocesses $(JOBS) --dist worksteal
+
+test-fast: setup
+	$(BIN)/python -m pytest --numprocesses $(JOBS) --dist worksteal -m "not (browser or cluster or docs or kill or shell or slow)"
 
 lint: setup
 	$(BIN)/ruff check src tests benchmarks

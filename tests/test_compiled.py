@@ -23,6 +23,7 @@ def test_a_change_in_any_kernel_changes_the_place(tmp_path: Path) -> None:
     assert digest_of_kernels(tmp_path) != first
 
 
+@pytest.mark.shell
 def test_the_place_is_the_users_to_choose(tmp_path: Path) -> None:
     code = "import cuewise, os; print(os.environ['NUMBA_CACHE_DIR'])"
     clean = {k: v for k, v in os.environ.items() if k != "NUMBA_CACHE_DIR"}
@@ -51,6 +52,7 @@ def place_of_kernels(cache: Path) -> tuple[Path, str]:
     return Path(told.stdout.strip()), told.stderr
 
 
+@pytest.mark.shell
 def test_the_cache_is_the_users_alone(tmp_path: Path) -> None:
     """Whatever the umask says."""
     before = os.umask(0)
@@ -64,6 +66,7 @@ def test_the_cache_is_the_users_alone(tmp_path: Path) -> None:
     assert place_of_kernels(tmp_path / "cache") == (place, "")
 
 
+@pytest.mark.shell
 @pytest.mark.parametrize("level", ["cache", "cache/kernels", "digest"])
 def test_a_cache_that_others_can_write_to_is_ignored(tmp_path: Path, level: str) -> None:
     place, _ = place_of_kernels(tmp_path / "cache")
@@ -74,6 +77,7 @@ def test_a_cache_that_others_can_write_to_is_ignored(tmp_path: Path, level: str)
     assert not other.parents[1].exists()  # removed at the end
 
 
+@pytest.mark.shell
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root gives files away")
 def test_a_cache_that_belongs_to_somebody_else_is_ignored(tmp_path: Path) -> None:
     (tmp_path / "cache").mkdir(mode=0o755)

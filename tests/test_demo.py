@@ -12,6 +12,7 @@ from cuewise import demo as verb
 from cuewise.train.reload import progress_of
 
 
+@pytest.mark.slow
 def test_demo_in_miniature(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

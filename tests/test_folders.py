@@ -62,6 +62,7 @@ def fail_inside(folder: Path, kind: str = "run") -> None:
         raise RuntimeError
 
 
+@pytest.mark.slow
 def test_a_folder_without_the_mark_is_never_deleted(tmp_path: Path) -> None:
     out = tmp_path / "photos"
     out.mkdir()
@@ -83,6 +84,7 @@ def test_a_folder_without_the_mark_is_never_deleted(tmp_path: Path) -> None:
     assert len(names(out)) == 5
 
 
+@pytest.mark.slow
 def test_a_mistyped_command_deletes_nothing(tmp_path: Path) -> None:
     run, audit, study = (made(tmp_path / kind, kind) for kind in ("run", "audit", "study"))
     with claim_folder(audit, "audit", resume=True) as claim:

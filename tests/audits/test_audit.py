@@ -12,6 +12,8 @@ from cuewise.audits.sets import is_conflict
 from cuewise.cli import main
 from cuewise.data import open_data
 
+pytestmark = pytest.mark.slow
+
 MODEL = "cuewise/resnet-tiny?width=8"
 TRAIN = "shapes:aligned?n=160&size=32&rho=1"
 CONFLICT = "shapes:conflict?n=96&size=32"

@@ -12,6 +12,8 @@ import pytest
 from cuewise import UserError, audit
 from tests.audits.small_models import ENCODER, photos
 
+pytestmark = pytest.mark.slow
+
 ONLY = "accuracy,color,shape_bias,corruption"
 
 

@@ -153,6 +153,7 @@ def test_coarse_and_fine_by_a_users_map(subject: Subject) -> None:
     assert coarse.value >= fine.value
 
 
+@pytest.mark.slow
 def test_embedded_breeds_have_kinds(tmp_path: Path) -> None:
     subject = prepared(tmp_path, [], [])
     found = coarse_fine(subject)
@@ -180,6 +181,7 @@ def test_pairs_are_the_same_for_every_model_and_the_texture_wears_the_query_view
     assert all(is_grey(v["texture"]) for v in grey if is_grey(v["query"]))
 
 
+@pytest.mark.slow
 def test_similarity_names_all_four_pairs_in_evaluation_mode(subject: Subject) -> None:
     subject.encoder.train()
     before = {k: v.clone() for k, v in subject.encoder.state_dict().items()}
@@ -194,6 +196,7 @@ def test_similarity_names_all_four_pairs_in_evaluation_mode(subject: Subject) ->
     assert len(found.tables["similarity/decisions"]["rows"]) == 160
 
 
+@pytest.mark.slow
 def test_similarity_keeps_to_the_limit(subject: Subject) -> None:
     """The first images of the same order: a smaller limit leaves pairs out and changes none but the random ones."""
     rows = {}
@@ -221,6 +224,7 @@ def test_texture_histogram_has_bins_of_two_and_a_half_points() -> None:
     assert (h["y"][0], h["y"][1], h["y"][20], h["y"][39]) == (2, 1, 1, 1)
 
 
+@pytest.mark.slow
 def test_texture_classes_on_copies(tmp_path: Path) -> None:
     subject = prepared(tmp_path, [TRAIN], ["shapes:aligned?n=96&size=32&part=test"])
     subject.given = {}
@@ -327,6 +331,7 @@ def test_own_classifier_answers_with_saliency_and_confidence(tmp_path: Path) -> 
     np.testing.assert_allclose(logits.softmax(1).detach().numpy(), p / p.sum(1, keepdims=True), atol=1e-6)
 
 
+@pytest.mark.slow
 def test_probabilities_of_gathered_outputs_sum_to_one(subject: Subject) -> None:
     subject.answers_by, subject.encoder.head = "head", nn.Linear(subject.encoder.dim, 40)
     rows = {name: [2 * k, 2 * k + 1] for k, name in enumerate(subject.train.classes)}
@@ -345,6 +350,7 @@ def test_the_probe_as_a_differentiable_function(subject: Subject) -> None:
     np.testing.assert_allclose(logits.softmax(1).numpy(), subject.probe.predict_proba(f), atol=1e-5)
 
 
+@pytest.mark.slow
 def test_saliency_keeps_overlays_and_a_row_an_image(subject: Subject) -> None:
     found = saliency(subject)
     rows = found.tables["saliency/decisions"]["rows"]

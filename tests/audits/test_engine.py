@@ -170,6 +170,7 @@ cuewise.audit({model!r}, out=sys.argv[1], train=[{train!r}], test=[{test!r}], on
 """
 
 
+@pytest.mark.kill
 def test_kill_9_in_the_middle_and_again(tmp_path: Path) -> None:
     """The second call goes on, and ends with the scores of an audit that was never interrupted."""
     train, test = str(photos(tmp_path / "train", 4)), str(photos(tmp_path / "set", 12, seed=1))

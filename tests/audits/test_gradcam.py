@@ -127,6 +127,7 @@ def test_vision_transformer(pool: str) -> None:
     assert torch.isfinite(maps).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["convnext_atto", "swin_s3_tiny_224", "efficientnet_lite0"])
 def test_other_families(name: str) -> None:
     size = 224 if name.startswith("swin") else 64
@@ -150,6 +151,7 @@ def test_spread_by_hand() -> None:
     assert picture[0, 0].astype(int).sum() > picture[-1, -1].astype(int).sum()
 
 
+@pytest.mark.slow
 def test_masks_of_a_user(tmp_path: Path) -> None:
     """All white covers everything, all black nothing, half of an image what falls there; names match without endings."""
     rng = np.random.default_rng(0)

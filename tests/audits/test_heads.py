@@ -107,6 +107,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 TRAIN, TEST = "shapes:aligned?n=160&size=32&rho=1", "shapes:aligned?n=96&size=32&rho=1&part=test"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("space", ["", "#z0+color", "#all"])
 def test_the_audit_tells_the_share_of_each_head(run: Path, tmp_path: Path, space: str) -> None:
     _, document = audit_models([f"{run}{space}"], tmp_path, train=[TRAIN], test=[TEST], only=["heads"])[0]
@@ -126,6 +127,7 @@ def test_the_audit_tells_the_share_of_each_head(run: Path, tmp_path: Path, space
     json.dumps(document)
 
 
+@pytest.mark.slow
 def test_the_verb_takes_a_space(run: Path, tmp_path: Path) -> None:
     out = tmp_path / "audit"
     audit(str(run), space="z0+color", out=str(out), train=[TRAIN], test=[TEST], only="heads")
@@ -142,6 +144,7 @@ def test_a_model_without_spaces_says_so(run: Path, tmp_path: Path) -> None:
         audit_models([f"{run}#color"], tmp_path, train=[TRAIN], test=[TEST], only=["heads"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("space", ["", "#rotation"])
 def test_similarities_of_a_run_with_spaces(run: Path, tmp_path: Path, space: str) -> None:
     """The invariant head stands for the projector; a chosen space is taken as it is. Cosines by hand, view by view."""
@@ -169,6 +172,7 @@ def test_similarities_of_a_run_with_spaces(run: Path, tmp_path: Path, space: str
     assert model.embedder.where in document["scores"][0]["protocol"]
 
 
+@pytest.mark.slow
 def test_subsets_of_heads(run: Path) -> None:
     """The invariant head alone, with each other one, and all: each with a probe of its own."""
     train, test = open_data(TRAIN), open_data(TEST)

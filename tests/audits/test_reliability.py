@@ -67,6 +67,7 @@ def test_nan_somewhere_is_left_out_and_counted(images: str, tmp_path: Path) -> N
         assert f"{9 - found[name]['n']} images without a finite answer left out" in found[name]["protocol"]
 
 
+@pytest.mark.slow
 def test_one_image_a_class_and_an_empty_class(tmp_path: Path) -> None:
     train, test = photos(tmp_path / "train", 1), photos(tmp_path / "set", 1, seed=3)
     (train / "emptiness").mkdir()
@@ -118,6 +119,7 @@ def test_names_that_do_not_parse_are_counted(images: str, tmp_path: Path) -> Non
     assert "1 images whose name does not tell the cues" in found["protocol"]
 
 
+@pytest.mark.slow
 def test_stimuli_in_a_flat_folder(images: str, tmp_path: Path) -> None:
     (tmp_path / "flat").mkdir()
     for file in conflicts(tmp_path / "conflicts").rglob("*.png"):
@@ -206,6 +208,7 @@ def test_mce_by_name_and_only_with_all_names() -> None:
         mce(right, names, {**ALEXNET, "fog": 0.0}, "p")
 
 
+@pytest.mark.slow
 def test_mce_needs_a_reference_of_its_own(images: str, tmp_path: Path) -> None:
     """AlexNet's errors hold for 1000 classes at 224 pixels: not here."""
     options: dict[str, Any] = {
@@ -234,6 +237,7 @@ def alexnet_like() -> dict[str, list[float]]:
     } | {name: [v] * 5 for name, v in ALEXNET.items() if v >= 0.9}
 
 
+@pytest.mark.slow
 def test_mce_from_the_shell_with_a_table_of_all_severities(images: str, tmp_path: Path) -> None:
     """mCE = 100 · mean over the 15 of Σ_s E / Σ_s E_reference, worked out again from the table of accuracies."""
     table = alexnet_like()

@@ -67,6 +67,7 @@ def words_fit(example: str) -> bool:
     return True
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "what"),
     [
@@ -99,6 +100,7 @@ def test_a_mistake_is_one_line_and_exit_2(
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.shell
 def test_a_mistake_in_a_process_of_its_own(tmp_path: Path) -> None:
     done = shell("list", "wonders", cwd=tmp_path)
     assert done.returncode == 2
@@ -106,28 +108,34 @@ def test_a_mistake_in_a_process_of_its_own(tmp_path: Path) -> None:
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.shell
 def test_debug_shows_the_traceback(tmp_path: Path) -> None:
     done = shell("list", "wonders", "--debug", cwd=tmp_path)
     assert "Traceback" in done.stderr
 
 
-def test_pretrain_embed_probe_export_from_the_shell(folder: Path, tmp_path: Path) -> None:
+@pytest.mark.shell
+def test_pretrain_embed_probe_export_from_the_shell(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Training in a process of its own; the others run here, where torch is loaded."""
     small = "--model cuewise/resnet-tiny?width=8 --size 16 --batch-size 16 --epochs 1 --negatives patch --alpha 1.5"
     done = shell(
         "pretrain", str(folder), *small.split(), "--out", "run", "--set", "moco.queue=64", cwd=tmp_path
     )
     assert done.returncode == 0, done.stderr
-    done = shell("embed", "run", str(folder), "--out", "e.npz", "--json", "-", cwd=tmp_path)
-    assert json.loads(done.stdout)["images"] == 48
-    done = shell(
-        "probe", "knn", "run", "--train", str(folder), "--k", "3", "--json", "scores.json", cwd=tmp_path
-    )
-    assert done.returncode == 0, done.stderr
-    assert "top1/held-out" in done.stdout
+    monkeypatch.chdir(tmp_path)
+
+    def printed(*words: str) -> str:
+        assert main(list(words)) == 0
+        return capsys.readouterr().out
+
+    assert json.loads(printed("embed", "run", str(folder), "--out", "e.npz", "--json", "-"))["images"] == 48
+    words = ("probe", "knn", "run", "--train", str(folder), "--k", "3", "--json", "scores.json")
+    assert "top1/held-out" in printed(*words)
     scores = json.loads((tmp_path / "scores.json").read_text())["scores"]
     assert set(scores[0]) == {"name", "value", "low", "high", "n", "protocol"}
-    done = shell("export", "run", "--format", "timm", "--out", "t.pth", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
+    printed("export", "run", "--format", "timm", "--out", "t.pth")
     assert (tmp_path / "t.pth").exists()
 
 
@@ -157,6 +165,7 @@ def test_list(what: str, capsys: pytest.CaptureFixture[str]) -> None:
         assert {"moco", "simclr", "byol", "supervised"} <= {line.split()[0] for line in lines}
 
 
+@pytest.mark.shell
 def test_output_can_be_cut_off(tmp_path: Path) -> None:
     command = f"{sys.executable} -m cuewise list models | head -n 1"
     done = subprocess.run(command, shell=True, cwd=tmp_path, capture_output=True, text=True, timeout=120)

@@ -23,6 +23,7 @@ def cuewise(words: str, folder: Path, out: Path) -> int:
     return main(["pretrain", str(folder), "--out", str(out), *words.split(), *SMALL.split()])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "expected"),
     [

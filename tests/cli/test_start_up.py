@@ -28,6 +28,7 @@ WITHOUT_TORCH = [
 ]
 
 
+@pytest.mark.shell
 def test_nothing_heavy_is_imported(tmp_path: Path) -> None:
     code = (
         "import sys, cuewise\n"

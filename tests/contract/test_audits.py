@@ -18,6 +18,8 @@ from cuewise.audits.subject import Subject
 from cuewise.audits.subjects import Request, load_seeded, prepare, read_settings
 from tests.audits.small_models import ENCODER, class_map, classifier, conflicts, flat, photos
 
+pytestmark = pytest.mark.slow
+
 KINDS = {"bars", "lines", "histogram", "scatter"}
 LABEL_FREE = {"retrieval", "similarity"}
 NEED_MORE = {"coarse_fine", "heads"}  # a hierarchy of classes, a model with several spaces

@@ -44,6 +44,7 @@ class Posterize(Cue):
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("check", CHECKS, ids=lambda c: c.__name__)
 @pytest.mark.parametrize("name", cues())
 def test_keeps_the_contract(name, check):

@@ -58,6 +58,7 @@ def test_the_catalogue_lists_every_maker_with_a_summary() -> None:
     assert all(listed.values())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", sorted(makers()))
 def test_contract(kind: str, source: Path, tmp_path: Path) -> None:
     options = {"set": QUICK.get(kind, {}), "seed": 3}

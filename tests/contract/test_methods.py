@@ -119,6 +119,7 @@ def gap(m) -> float:  # type: ignore[no-untyped-def]
     return sum(found) / len(found)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_learns_to_distinguish_images(name: str) -> None:
     m = small_method(name)

@@ -184,6 +184,7 @@ def test_every_setting_of_every_method_acts(data: Dataset, name: str, setting: s
     acts_or_is_refused(data, base, {name: {setting: value}})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dial", [f.name for f in dataclasses.fields(Config) if f.name not in ELSEWHERE])
 @pytest.mark.parametrize("name", METHODS)
 def test_every_dial_acts_or_is_refused(data: Dataset, name: str, dial: str) -> None:
@@ -205,6 +206,7 @@ def test_every_dial_acts_or_is_refused(data: Dataset, name: str, dial: str) -> N
         acts_or_is_refused(data, {**base, "negatives": ["patch"]}, {dial: value})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("key", [f.name for f in dataclasses.fields(Views)])
 @pytest.mark.parametrize(
     "extra", [{}, {"negatives": ["patch"], "views": {"style_p": 0.5}}], ids=["plain", "dialled"]
@@ -216,6 +218,7 @@ def test_every_setting_of_views_acts_or_is_refused(data: Dataset, extra: dict[st
     acts_or_is_refused(data, base, {"views": {**extra.get("views", {}), key: value}})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("key", [f.name for f in dataclasses.fields(Optim)])
 @pytest.mark.parametrize("optimiser", ["sgd", "adam", "lars"])
 def test_every_setting_of_the_optimiser_acts_or_is_refused(data: Dataset, optimiser: str, key: str) -> None:

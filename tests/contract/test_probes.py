@@ -146,6 +146,7 @@ def test_labels_with_gaps(make) -> None:  # type: ignore[no-untyped-def]
     np.testing.assert_array_equal(p.argmax(1), blobs(40, 2)[1] * 3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", ON_FEATURES)
 def test_the_contract_of_scikit_learn(make) -> None:  # type: ignore[no-untyped-def]
     base = pytest.importorskip("sklearn.base")
@@ -221,6 +222,7 @@ def tuned(seed: int = 0, **changes: Any) -> FinetuneProbe:
     return FinetuneProbe(encoder, Tuning((0.05,), 12, 12), seed=seed, workers=0, **changes)
 
 
+@pytest.mark.slow
 def test_finetune_separates_and_is_deterministic(colours: Path) -> None:
     data = open_data([str(colours)])
     probe = tuned()
@@ -234,6 +236,7 @@ def test_finetune_separates_and_is_deterministic(colours: Path) -> None:
         torch.testing.assert_close(v, before[k], rtol=0, atol=0)  # the encoder that was given stays as it is
 
 
+@pytest.mark.slow
 def test_finetune_takes_gaps_and_single_images(colours: Path) -> None:
     data = open_data([str(colours)])
     assert data.labels is not None

@@ -38,6 +38,7 @@ def coarse(image: np.ndarray, side: int = 10) -> np.ndarray:
     ).ravel()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("side", [64, 96])
 def test_shape_of_one_texture_of_the_other(side):
     content, texture = disk(side), stripes(side)

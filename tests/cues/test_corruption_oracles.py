@@ -207,6 +207,7 @@ def test_elastic(image, severity):
     close(digital.bend(Source(image), severity, fields), store(want))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("severity", SEVERITIES)
 def test_fog(image, severity):
     density, decay = weather.FOG[severity - 1]

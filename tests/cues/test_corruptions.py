@@ -58,6 +58,7 @@ def test_the_table_is_that_of_imagenet_c():
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize(
     "shape", [(8, 8, 3), (8, 23), (33, 32, 3), (32, 32, 1), (9, 65, 3), (17, 12, 2), (20, 11, 5)]

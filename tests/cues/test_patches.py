@@ -35,6 +35,7 @@ def tiled(source: np.ndarray, p: PatchParams) -> np.ndarray:
     return canvas[: p.height, : p.width]
 
 
+@pytest.mark.slow
 @given(
     height=st.integers(2, 60),
     width=st.integers(2, 60),

@@ -186,6 +186,7 @@ def network(seed: int, *, one_by_one: bool, prefix: str = "") -> tuple[dict, dic
     return states[0], states[1]
 
 
+@pytest.mark.slow
 def test_adain_reads_weights_and_gives_the_styles_statistics(tmp_path):
     encoder, decoder = network(0, one_by_one=True)
     encoder["31.weight"], encoder["31.bias"] = (
@@ -208,6 +209,7 @@ def test_adain_reads_weights_and_gives_the_styles_statistics(tmp_path):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", [(8, 8), (17, 40), (33, 35)])
 def test_adain_keeps_any_size(tmp_path, shape):
     encoder, decoder = network(1, one_by_one=False, prefix="features.")

@@ -117,6 +117,7 @@ class Fixed(np.random.Generator):
         return np.uint64(self.seed)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mirror", [False, True])
 @pytest.mark.parametrize(("size", "seed"), [((24, 24), 11), ((13, 21), 7)])
 def test_equals_the_specification(size, seed, mirror):

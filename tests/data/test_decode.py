@@ -223,6 +223,7 @@ def test_float_pixels_are_refused():
         decode(encoded(np.linspace(0, 1, 64, dtype=np.float32).reshape(8, 8), "TIFF"), "x")
 
 
+@pytest.mark.slow
 def test_pillow_warns_nobody(capfd, monkeypatch):
     monkeypatch.setenv("CUEWISE_MAX_PIXELS", "100000000")
     large = Pillow.new("1", (12_000, 8_000))  # over Pillow's warning, under its refusal

@@ -84,6 +84,7 @@ def test_a_zip_that_lies_about_sizes(tmp_path: Path, method: int, field: str, va
     assert peak_mb() - before < 100
 
 
+@pytest.mark.slow
 def test_a_member_that_inflates_to_more_than_it_declares(tmp_path: Path) -> None:
     path = tmp_path / "bomb.zip"
     bomb = zlib.compressobj(9, zlib.DEFLATED, -15)
@@ -190,6 +191,7 @@ def test_large_images_are_converted_in_strips_to_the_same_pixels(
         np.testing.assert_array_equal(decoding.to_rgb(image, "x"), whole)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["RGB", "RGBA"])
 def test_a_small_file_of_many_pixels_costs_little(mode: str) -> None:
     data = encoded(Pillow.new(mode, (4000, 4000)), "PNG")
@@ -249,6 +251,7 @@ def forked(work: Callable[[], Any]) -> int:
     return pid
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 def test_a_worker_ends_with_its_parent_whatever_it_waits_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")

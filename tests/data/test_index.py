@@ -7,6 +7,7 @@ import sys
 import textwrap
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -90,6 +91,7 @@ MILLION = """
 """
 
 
+@pytest.mark.shell
 def test_a_million_names_in_one_folder_cost_less_than_200_mb(tmp_path):
     """Peak of the whole process while listing, sorting, hashing and storing, above what the imports take."""
     done = subprocess.run(

@@ -223,6 +223,7 @@ def test_facts_travel_with_their_images(ds):
         assert torch.equal(half.views["query"], batch.views["query"][2:])
 
 
+@pytest.mark.slow
 def test_what_a_source_knows_reaches_the_batch():
     """The boxes of shapes:scenes, which object is odd, several labels: all from the loader."""
     scenes = open_data("shapes:scenes?n=12&odd=0.5&size=32")

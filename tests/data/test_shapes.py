@@ -100,6 +100,7 @@ np.save(sys.argv[2], np.stack([s.batch([0, 1, 2]) for s in sets]))
 """
 
 
+@pytest.mark.shell
 def test_compiled_kernels_equal_the_interpreted_ones(tmp_path: Path) -> None:
     """Python's integers do not overflow: nothing depends on the compiler, the word size or rounding."""
     np.save(tmp_path / "fields.npy", distance_fields())
@@ -333,11 +334,13 @@ def texture_statistics(images: np.ndarray) -> np.ndarray:
     return np.concatenate([slope, np.log(energy + 1), np.log(peaks + 1)], axis=1)
 
 
+@pytest.mark.slow
 def test_texture_statistics_tell_the_texture() -> None:
     x, y, u, v = parts("texture_only", 1600, 64)
     assert nearest_centroid(texture_statistics(x), y, texture_statistics(u), v) > 0.6
 
 
+@pytest.mark.slow
 def test_texture_can_be_read_on_an_object_too() -> None:
     x, y, u, v = parts("aligned", 1600, 64, rho=1.0)
     assert nearest_centroid(texture_statistics(x), y, texture_statistics(u), v) > 0.2
@@ -362,6 +365,7 @@ def test_silhouettes_are_black_on_white_and_large() -> None:
     assert covered.mean() > 0.2
 
 
+@pytest.mark.slow
 def test_sketches_contain_no_fill() -> None:
     """No spot of a sketch is dark further than a stroke and a half across; the interior stays white."""
     images = ShapeSet("sketch", n=320, size=128).batch(range(320))[..., 0]

@@ -223,6 +223,7 @@ def test_stl10_as_the_papers_split_it(stl10: Path) -> None:
     np.testing.assert_array_equal(some.labels, [1, 0, 0])
 
 
+@pytest.mark.slow
 def test_stl10_is_pretrained_and_probed(stl10: Path) -> None:
     """The commands of docs/data.md."""
     spec, run = f"torchvision:STL10:{stl10}?split=", str(stl10 / "run")

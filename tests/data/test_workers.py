@@ -40,6 +40,7 @@ def alive():
     return [child for child in psutil.Process().children() if child.status() != psutil.STATUS_ZOMBIE]
 
 
+@pytest.mark.kill
 @pytest.mark.parametrize("workers", [1, 2])
 def test_a_killed_worker_costs_nothing_but_a_line(ds, workers, capfd):
     before = {child.pid for child in alive()}
@@ -67,6 +68,7 @@ def torch_handler(monkeypatch):
     signal.signal(signal.SIGCHLD, previous)
 
 
+@pytest.mark.kill
 @pytest.mark.usefixtures("torch_handler")
 def test_the_kill_does_not_strike_the_callers_code(ds):
     """Torch would raise from a signal handler, in the middle of whatever the training loop does."""
@@ -88,6 +90,7 @@ def die(sample, rng):
     os.kill(os.getpid(), signal.SIGKILL)
 
 
+@pytest.mark.kill
 def test_a_worker_that_dies_each_time_is_given_up(ds, monkeypatch):
     monkeypatch.setattr("cuewise.data.workers.RESTARTS", 0)
     with pytest.raises(UserError, match=r"SIGKILL 1 times in a row; .*fewer --workers"):
@@ -130,6 +133,7 @@ INTERRUPTED = """
 """
 
 
+@pytest.mark.kill
 def test_ctrl_c_is_answered_by_the_main_process_alone(ds, tmp_path):
     process = subprocess.Popen(
         [sys.executable, "-c", textwrap.dedent(INTERRUPTED), str(tmp_path / "s")],

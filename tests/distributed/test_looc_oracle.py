@@ -18,6 +18,8 @@ from cuewise.train.distributed import Everyone
 from tests.methods.conftest import in_double, small_batch, small_method
 from tests.methods.looc_loop import loop_looc
 
+pytestmark = pytest.mark.slow
+
 LEFT_OUT = ("color", "rotation", "texture")
 BATCH = 8
 

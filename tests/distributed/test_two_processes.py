@@ -20,6 +20,8 @@ from cuewise.train.distributed import Everyone
 from tests.contract.test_methods import CASES, IDS
 from tests.methods.conftest import in_double, small_batch, small_method
 
+pytestmark = pytest.mark.slow
+
 BATCH, STEPS = 8, 3
 MAKERS: dict[str, Hard] = {
     "mochi": MoCHi(candidates=6, pairs=7, with_query=5, start=0.3),

@@ -189,6 +189,7 @@ def test_a_way_of_its_own_needs_a_name(encoder: Encoder, photos: Path) -> None:
         cached_features(encoder, open_data(str(photos)), forward=encoder, label=None)
 
 
+@pytest.mark.kill
 def test_a_kill_while_writing_leaves_no_entry(photos: Path, fresh_cache: Path) -> None:
     """The process dies in the middle of the write; the next one extracts anew and is right."""
     code = (

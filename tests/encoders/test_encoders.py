@@ -60,6 +60,7 @@ def test_mean_and_std_travel_with_timm_models() -> None:
     assert load_encoder("timm/vit_tiny_patch16_224").card.mean == (0.5, 0.5, 0.5)
 
 
+@pytest.mark.slow
 def test_a_head_is_kept_apart(tmp_path: Path) -> None:
     for name, make in (
         ("torchvision/resnet18", torchvision.models.resnet18),
@@ -129,6 +130,7 @@ class Odd(torch.nn.Module):
         return {"tuple": (y, None), "dict": {"loss": y.mean(), "map": y}, "text": "nothing"}[self.kind]
 
 
+@pytest.mark.slow
 def test_any_module(tmp_path: Path) -> None:
     for kind in ("tuple", "dict"):
         assert load_encoder(Odd(kind), size=16)(torch.zeros(2, 3, 16, 16)).shape == (2, 6)
@@ -158,6 +160,7 @@ def test_export_to_timm_loads_strictly(run: Path, tmp_path: Path) -> None:
     torch.testing.assert_close(model(x), load_encoder(str(run))(x))
 
 
+@pytest.mark.slow
 def test_export_to_torchvision_and_timm_share_resnet_keys(tmp_path: Path) -> None:
     encoder = load_encoder("torchvision/resnet18", size=32)
     save_encoder(encoder, tmp_path / "encoder.safetensors")
@@ -176,6 +179,7 @@ def test_export_to_torchvision_and_timm_share_resnet_keys(tmp_path: Path) -> Non
         torch.testing.assert_close(model(x), encoder(x), rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("normalise", [False, True])
 def test_export_to_onnx(run: Path, tmp_path: Path, normalise: bool) -> None:
     onnxruntime = pytest.importorskip("onnxruntime")
@@ -196,6 +200,7 @@ def test_export_to_onnx(run: Path, tmp_path: Path, normalise: bool) -> None:
     assert json.loads(Path(result["card"]).read_text())["dim"] == 64
 
 
+@pytest.mark.slow
 def test_onnx_of_a_transformer_has_one_size(tmp_path: Path) -> None:
     onnxruntime = pytest.importorskip("onnxruntime")
     save_encoder(load_encoder("cuewise/vit-tiny?depth=1&width=64", size=16), tmp_path / "encoder.safetensors")

@@ -38,6 +38,7 @@ def passes(encoder: Encoder) -> list[int]:
     return calls
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("spec", "size", "shape"), NETWORKS, ids=[f"{s}-{n}" for s, n, _ in NETWORKS])
 def test_one_pass_gives_map_and_pooled(spec: str, size: int, shape: tuple[int, int, int]) -> None:
     encoder = load_encoder(spec, size=size)

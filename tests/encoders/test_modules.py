@@ -61,6 +61,7 @@ def test_a_projection_is_kept_and_said(capsys: pytest.CaptureFixture[str]) -> No
     assert "'projection.2' (9 numbers), which is taken for features" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_features_of_a_module_and_of_a_factory(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -81,6 +82,7 @@ def test_timm_modules_bring_mean_and_std() -> None:
     assert (card.mean, card.size, card.pool) == ((0.5, 0.5, 0.5), 224, "token")
 
 
+@pytest.mark.slow
 def test_an_audit_of_a_module(tmp_path: Path) -> None:
     from cuewise import audit
 

@@ -106,6 +106,7 @@ def test_timm_weights_from_the_cache_of_the_hub(tmp_path: Path, monkeypatch: pyt
     torch.testing.assert_close(with_head.logits(x), source(x))
 
 
+@pytest.mark.slow
 def test_torchvision_weights_from_its_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TORCH_HOME", str(tmp_path))
     monkeypatch.setattr(torch.hub, "_hub_dir", None)

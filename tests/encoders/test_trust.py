@@ -58,6 +58,7 @@ def test_code_is_imported_only_if_the_user_typed_it(run: Path, tmp_path: Path) -
     torch.testing.assert_close(load_encoder("payload_of_a_stranger:make:w.pth", size=16)(x), encoder(x))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("spec", "said"),
     [

@@ -15,6 +15,7 @@ from cuewise.encoders.lab import SPACES, LabPair, rgb_to_lab
 from cuewise.encoders.load import save_encoder
 
 
+@pytest.mark.slow
 def test_a_3x3_stem_keeps_small_images_large(tmp_path: Path) -> None:
     encoder = load_encoder("torchvision/resnet50?stem=3x3", size=32)
     conv = encoder.backbone.conv1

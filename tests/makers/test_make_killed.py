@@ -94,6 +94,7 @@ def gone(children: list[psutil.Process]) -> None:
     assert not alive
 
 
+@pytest.mark.kill
 def test_kill_9_of_the_whole_run_again_and_again(photos: Photos, tmp_path: Path, cue: Any) -> None:
     cue("slow", slow)
     source, out = photos(40), tmp_path / "out"
@@ -123,6 +124,7 @@ def test_kill_9_of_the_whole_run_again_and_again(photos: Photos, tmp_path: Path,
     assert tree(out) == tree(tmp_path / "once")
 
 
+@pytest.mark.kill
 def test_kill_9_while_shards_are_filled(photos: Photos, tmp_path: Path, cue: Any) -> None:
     cue("slow", slow)
     source, out = photos(30), tmp_path / "out"
@@ -141,6 +143,7 @@ def test_kill_9_while_shards_are_filled(photos: Photos, tmp_path: Path, cue: Any
     assert tree(out) == tree(tmp_path / "once")
 
 
+@pytest.mark.kill
 def test_a_kill_between_any_two_steps_of_one_image(
     photos: Photos, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -191,6 +194,7 @@ def test_a_line_cut_off_in_a_journal_counts_for_nothing(photos: Photos, tmp_path
     assert tree(out) == whole
 
 
+@pytest.mark.kill
 def test_ctrl_c_says_how_to_go_on(photos: Photos, tmp_path: Path, cue: Any) -> None:
     cue("slow", slow)
     source, out = photos(40), tmp_path / "out"
@@ -208,6 +212,7 @@ def test_ctrl_c_says_how_to_go_on(photos: Photos, tmp_path: Path, cue: Any) -> N
     assert make_set("slow", source, out, workers=1)["skipped"] == before
 
 
+@pytest.mark.kill
 def test_a_killed_worker_is_replaced(photos: Photos, tmp_path: Path, cue: Any) -> None:
     flag = tmp_path / "flag"
 
@@ -225,6 +230,7 @@ def test_a_killed_worker_is_replaced(photos: Photos, tmp_path: Path, cue: Any) -
     assert tree(tmp_path / "out") == tree(tmp_path / "once")
 
 
+@pytest.mark.slow
 def test_an_image_that_ends_every_worker_is_left_out(photos: Photos, tmp_path: Path, cue: Any) -> None:
     def deadly(image: Any, rng: np.random.Generator) -> Any:
         if image.shape[:2] == (33, 33):
@@ -242,6 +248,7 @@ def test_an_image_that_ends_every_worker_is_left_out(photos: Photos, tmp_path: P
     assert sum("broken" in row for row in rows(tmp_path / "out")) == 1
 
 
+@pytest.mark.slow
 def test_workers_that_never_live_are_an_error(photos: Photos, tmp_path: Path, cue: Any) -> None:
     def deadly(image: Any, rng: np.random.Generator) -> Any:
         if image.shape[0] == 40:
@@ -253,6 +260,7 @@ def test_workers_that_never_live_are_an_error(photos: Photos, tmp_path: Path, cu
         make_set("slow", photos(10), tmp_path / "out", workers=2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [0, 2])
 def test_a_full_disk_is_said_and_the_run_goes_on_later(
     photos: Photos, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, workers: int

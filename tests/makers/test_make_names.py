@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -22,6 +23,7 @@ def distinct(names: list[str]) -> list[str]:
     return [stems[i] for i in range(len(names))]
 
 
+@pytest.mark.slow
 @given(st.lists(NAMES.filter(lambda n: not any("\ud800" <= c <= "\udfff" for c in n)), max_size=12))
 def test_any_names_stay_inside_and_apart(names: list[str]) -> None:
     files = [stem + ".png" for stem in distinct(names)]

@@ -12,6 +12,8 @@ from cuewise.cli import main
 from cuewise.data import open_data
 from cuewise.makers.registry import makers
 
+pytestmark = pytest.mark.docs
+
 PAGE = Path(__file__).parents[2] / "docs" / "make.md"
 
 

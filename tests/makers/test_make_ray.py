@@ -20,6 +20,8 @@ from cuewise.errors import UserError
 from cuewise.makers.ray_engine import connect
 from cuewise.makers.run import make_set
 
+pytestmark = pytest.mark.slow
+
 Photos = Callable[..., Path]
 
 

@@ -202,6 +202,7 @@ SMALL: dict[str, Any] = {"model": "cuewise/resnet-tiny?width=8", "size": 24, "ba
 HEADS = {"insdis": ["insdis.dim=16"], "cmc": ["cmc.dim=16"], "infomin": ["infomin.queue=32"]}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", sorted(HEADS))
 def test_a_run_resumes_and_its_encoder_loads(folder: Path, tmp_path: Path, method: str) -> None:
     out, options = str(tmp_path / "run"), {**SMALL, "set": [*HEADS[method], "loop.log_every=1"]}

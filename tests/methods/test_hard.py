@@ -28,6 +28,7 @@ def losses(name: str, hard: Any, negatives: Negatives | None = None, steps: int 
     return train(m, steps)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("hard", FOUR, ids=lambda h: h.name)
 @pytest.mark.parametrize("name", TAKERS)
 def test_it_changes_the_loss_with_and_without_negatives(name: str, hard: Any) -> None:

@@ -81,6 +81,7 @@ def test_ifm_and_its_gradient(epsilon: float, alpha: float, mode: str) -> None:
     np.testing.assert_allclose(q.grad, expected, rtol=1e-5, atol=1e-8)
 
 
+@pytest.mark.slow
 def test_ifm_applies_epsilon_before_the_temperature_and_vanishes_with_it() -> None:
     s_p, s_n, s_ns = similarities(Q)
     plain = extended_nce(s_p, s_n, s_ns, tau=TAU)

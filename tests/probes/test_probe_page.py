@@ -6,11 +6,15 @@ import json
 import re
 from pathlib import Path
 
+import pytest
+
 from cuewise.options import options_of
 from cuewise.probes.finetune import TUNINGS
 from cuewise.probes.kinds import PROBES
 from cuewise.probes.label_table import read_table
 from cuewise.probes.sgd import PRESETS
+
+pytestmark = pytest.mark.docs
 
 PAGE = (Path(__file__).parents[2] / "docs" / "probe.md").read_text(encoding="utf-8")
 

@@ -45,6 +45,7 @@ def paint(root: Path, seed: int) -> Path:
     return root
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "options", "begin"),
     [
@@ -109,6 +110,7 @@ def test_training_images_in_a_test_set(
     assert "1 of 43 test images are training images" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_rotation_needs_no_labels(folder: Path, tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     for part in ("train", "test"):  # light above, dark below: every rotation can be seen
@@ -124,6 +126,7 @@ def test_rotation_needs_no_labels(folder: Path, tmp_path: Path) -> None:
     assert probe("rotation", MODEL, train=[str(folder)])["scores"][0]["n"] == 10  # a fifth of 48 images
 
 
+@pytest.mark.slow
 def test_multilabel_from_a_table(colours: Path, others: Path, tmp_path: Path) -> None:
     data = open_data(str(colours))
     light = {"white": "light;warm", "yellow": "light;warm", "red": "warm", "cyan": "light"}
@@ -313,6 +316,7 @@ def test_models_that_return_other_things(
             probe("linear", str(tmp_path / "e.safetensors"), train=[str(colours)])
 
 
+@pytest.mark.shell
 def test_in_the_shell(
     colours: Path, others: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

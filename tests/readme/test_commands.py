@@ -18,6 +18,8 @@ from safetensors.torch import save_file
 from cuewise.parser import build_parser
 from cuewise.verbs import VERBS
 
+pytestmark = pytest.mark.docs
+
 ROOT = Path(__file__).parents[2]
 # what makes a documented command quick; a later option wins over an earlier one
 QUICK = {

@@ -47,6 +47,7 @@ def test_is_the_same_file_each_time(two: dict[str, Any]) -> None:
     assert write_report(**two).read_bytes() == first
 
 
+@pytest.mark.slow
 def test_a_typical_audit_stays_under_eight_megabytes(tmp_path: Path) -> None:
     """Four models, each with three galleries of 40 noisy photographs: noise is the worst a JPEG can meet."""
     rng = np.random.default_rng(0)
@@ -86,6 +87,7 @@ def test_pictures_stay_in_their_folder_and_in_their_budget(tmp_path: Path) -> No
     assert few[0] is not None
 
 
+@pytest.mark.slow
 def test_equal_pictures_of_two_models_share_a_tile(two: dict[str, Any]) -> None:
     page = write_report(**two).read_text(encoding="utf-8")
     assert page.count('class="tile"') == 12
@@ -253,6 +255,7 @@ def test_model_card_tells_the_run(tmp_path: Path) -> None:
     assert "Not audited yet" in empty
 
 
+@pytest.mark.slow
 def test_a_run_has_its_card_when_training_ends(tmp_path: Path) -> None:
     run = tmp_path / "run"
     cuewise.pretrain(

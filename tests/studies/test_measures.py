@@ -30,6 +30,8 @@ from cuewise.views import RECIPES, apply, center
 from tests.conftest import photograph
 from tests.studies.tiny import LAB
 
+pytestmark = pytest.mark.slow
+
 EVERY = tuple(dict.fromkeys(m for s in studies().values() for m in s.measures))
 Found = dict[str, dict[str, float]]
 

@@ -46,6 +46,7 @@ def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     return "my_studies"
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("in_process")
 def test_a_study_from_outside(module: str, tmp_path: Path) -> None:
     found = run_studies([f"{module}:MINE"], tmp_path / "out", lab=LAB, seeds=2)

@@ -26,6 +26,8 @@ from cuewise.studies.timing import fitting_epochs
 from tests.conftest import photograph
 from tests.studies.tiny import LAB, LONG, STUDY
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 
 

@@ -23,6 +23,8 @@ from cuewise.studies.claims import (
 from cuewise.studies.labs import PHOTOGRAPHS, SHAPES, Lab
 from cuewise.studies.study import studies
 
+pytestmark = pytest.mark.docs
+
 PAGE = (Path(__file__).parents[2] / "docs" / "results.md").read_text()
 AGAIN = "not judged again"
 ROW = re.compile(r"^\| (\w+)\. (.+?) \| ([ABC]) \| \*\*(.+?)\*\* \| (.+) \|$", re.MULTILINE)

@@ -54,6 +54,7 @@ def result(out: Path) -> dict[str, object]:
     return json.loads((out / "results.json").read_text())["studies"]
 
 
+@pytest.mark.kill
 @pytest.mark.usefixtures("in_process")
 def test_a_kill_at_every_boundary(tmp_path: Path, kill_at: Callable[[int], list[str]]) -> None:
     """At every file that the command writes: settings, checkpoints, encoder, each measure, results, report."""
@@ -78,6 +79,7 @@ def test_a_kill_at_every_boundary(tmp_path: Path, kill_at: Callable[[int], list[
         assert result(out) == expected, f"killed before {written[n]}"
 
 
+@pytest.mark.kill
 def test_a_kill_before_every_measure(tmp_path: Path) -> None:
     """The measures of a finished arm are taken one by one, each in a call of its own."""
     names = tuple(applicable(STUDY.measures, LAB))
@@ -102,6 +104,7 @@ run_studies([STUDY], Path(sys.argv[1]), lab=LONG, seeds=1, jobs="2")
 """
 
 
+@pytest.mark.kill
 def test_resume_after_a_kill(tmp_path: Path) -> None:
     """kill -9 on the study: its workers leave by themselves after a checkpoint, and the next call ends as if nothing was."""
     out = tmp_path / "out"

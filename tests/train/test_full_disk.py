@@ -17,7 +17,10 @@ from cuewise.train.log import Log, read_metrics
 from tests.train.test_pretrain import SMALL as MOCO
 
 FULL = Path("/dev/full")  # every write to it fails as on a full disk
-pytestmark = pytest.mark.skipif(not FULL.is_char_device(), reason="no /dev/full here")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not FULL.is_char_device(), reason="no /dev/full here"),
+]
 
 SMALL: dict[str, Any] = {
     **MOCO,

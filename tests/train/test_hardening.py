@@ -52,6 +52,7 @@ def test_a_diverging_run_keeps_what_was_good(folder: Path, tmp_path: Path) -> No
         assert all(torch.isfinite(v).all() for v in state.values() if v.dtype.is_floating_point)
 
 
+@pytest.mark.slow
 def test_the_last_good_checkpoint_is_named(
     folder: Path, good: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -128,6 +129,7 @@ def test_the_log_begins_with_what_the_run_will_do(good: Path) -> None:
     assert "loader processes" in text
 
 
+@pytest.mark.slow
 def test_a_run_can_be_extended_as_a_stated_choice(folder: Path, good: Path, tmp_path: Path) -> None:
     run = tmp_path / "run"
     shutil.copytree(good, run)

@@ -25,6 +25,8 @@ from cuewise.train.log import read_metrics
 from cuewise.train.reload import load_method
 from cuewise.train.shown import build_views
 
+pytestmark = pytest.mark.slow
+
 BASE: dict[str, Any] = {
     "model": "cuewise/resnet-tiny?width=8",
     "size": 16,
@@ -289,6 +291,7 @@ register_augmentation(
 """
 
 
+@pytest.mark.shell
 def test_an_augmentation_of_the_users_own_from_the_shell(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "my_augmentations.py").write_text(OWN)
     words = ["pretrain", str(folder), "--out", "run", "--method", "looc", "--model", BASE["model"]]

@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 CODE = """
 import psutil, torch
 torch.set_num_threads(1)
@@ -23,6 +25,7 @@ print(max(seen[-6:]) - max(seen[6:12]))
 """
 
 
+@pytest.mark.shell
 def test_memory_is_flat(tmp_path: Path) -> None:
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "CUEWISE_CACHE": str(tmp_path / "cache")}
     done = subprocess.run(

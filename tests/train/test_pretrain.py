@@ -83,12 +83,14 @@ def test_the_written_config_repeats_the_run(whole: Path, tmp_path: Path) -> None
     assert losses(tmp_path / "again") == losses(whole)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", ["1", "3"])
 def test_losses_do_not_depend_on_the_workers(whole: Path, folder: Path, tmp_path: Path, workers: str) -> None:
     pretrain(str(folder), out=str(tmp_path / "run"), negatives=["patch"], **{**SMALL, "workers": workers})
     assert losses(tmp_path / "run") == losses(whole)
 
 
+@pytest.mark.slow
 def test_turning_the_dial_off_leaves_the_views_as_they_were(folder: Path, tmp_path: Path) -> None:
     pretrain(str(folder), out=str(tmp_path / "off"), negatives=["patch"], alpha=[0.0], **SMALL)
     pretrain(str(folder), out=str(tmp_path / "none"), **SMALL)
@@ -122,6 +124,7 @@ SETTINGS = ["--set", "loop.log_every=1", "moco.queue=32", "moco.dim=16", "loop.c
 ARGUMENTS = [*MODEL, "--epochs", "40", "--workers", "1", "--negatives", "patch", *SETTINGS]
 
 
+@pytest.mark.kill
 def test_resume_after_kill_9_continues_with_exactly_the_same_losses(folder: Path, tmp_path: Path) -> None:
     process = shell("pretrain", str(folder), "--out", "killed", *ARGUMENTS, cwd=tmp_path)
     wait_for_rows(tmp_path / "killed" / "metrics.jsonl", 20, process)
@@ -142,6 +145,7 @@ def test_resume_after_kill_9_continues_with_exactly_the_same_losses(folder: Path
     assert losses(tmp_path / "killed") == losses(tmp_path / "straight")
 
 
+@pytest.mark.kill
 def test_ctrl_c_checkpoints_and_exits_130(folder: Path, tmp_path: Path) -> None:
     process = shell("pretrain", str(folder), "--out", "stopped", *ARGUMENTS[:-1], cwd=tmp_path)
     wait_for_rows(tmp_path / "stopped" / "metrics.jsonl", 5, process)
@@ -210,6 +214,7 @@ def test_validation_accuracy_while_training(folder: Path, tmp_path: Path) -> Non
     assert all(0 <= r["val/knn20_t0.07_loo"] <= 1 for r in rows)
 
 
+@pytest.mark.shell
 def test_two_processes_on_cpu_from_the_shell(folder: Path, tmp_path: Path) -> None:
     """Fabric starts the second process itself; without batch norm the losses are those of one process."""
     words = [w.replace("width=8", "width=8&norm=group") for w in ARGUMENTS] + ["--steps", "6"]

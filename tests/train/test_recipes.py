@@ -14,6 +14,7 @@ from cuewise.catalogue import catalogue
 from cuewise.recipes import recipe_from, recipes
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(recipes()))
 def test_recipe_runs(name: str, folder: Path, tmp_path: Path) -> None:
     recipe = recipes()[name]
@@ -41,6 +42,7 @@ def test_recipes_of_the_negatives_study_tell_what_to_expect(name: str) -> None:
         assert asked == (recipe.settings.get("hard", {}).get("name") == hard)
 
 
+@pytest.mark.slow
 def test_recipes_tell_their_images() -> None:
     wanted = {"imagenet100": "imagenet/train?classes=imagenet100", "imagenet": "imagenet/train"}
     wanted["stl10"] = "torchvision:STL10:ROOT?split=train+unlabeled"

@@ -45,6 +45,7 @@ def losses(rows: list[dict[str, Any]]) -> list[float]:
     return [r["train/loss"] for r in rows]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", TAKERS)
 def test_alpha_zero_is_the_baseline_to_the_bit(few: Path, tmp_path: Path, method: str) -> None:
     """Off in both kinds; off in one of them is as if that one did not exist."""
@@ -57,6 +58,7 @@ def test_alpha_zero_is_the_baseline_to_the_bit(few: Path, tmp_path: Path, method
     assert losses(half) == losses(patch)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", TAKERS)
 def test_both_kinds_several_each_with_their_own_weight(few: Path, tmp_path: Path, method: str) -> None:
     both = {"negatives": ["patch", "texture"], "num_negatives": 2}
@@ -69,6 +71,7 @@ def test_both_kinds_several_each_with_their_own_weight(few: Path, tmp_path: Path
     assert losses(again) == losses(one)  # from the cache, in another process
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["in", "out"])
 def test_a_made_set_in_both_modes(few: Path, tmp_path: Path, mode: str) -> None:
     make("texture", str(few), str(tmp_path / "made"), set=["fast=true"], workers="0")

@@ -36,6 +36,7 @@ def equal(image: np.ndarray, params: ViewParams, size: int, flip_last: bool = Fa
         np.testing.assert_array_equal(view, reference(image, params, size, flip_last))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", RECIPES)
 @pytest.mark.parametrize("shape", SIZES)
 def test_recipes(name: str, shape: tuple[int, int]) -> None:
@@ -108,6 +109,7 @@ def test_jitter(order: str) -> None:
         equal(image, ViewParams(crop, jitter=Jitter(edge, edge, edge, 0.5, order), gray=True), 64)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shift", [0, 18, 231])
 def test_hue_of_every_colour(shift: int) -> None:
     colours = np.arange(1 << 24, dtype="<u4").view(np.uint8).reshape(4096, 4096, 4)[..., :3].copy()
@@ -217,6 +219,7 @@ print("read no further")
 """
 
 
+@pytest.mark.shell
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="protects a page with Linux calls")
 def test_nothing_is_read_beyond_the_image() -> None:
     done = subprocess.run(

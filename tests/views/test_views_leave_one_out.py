@@ -81,6 +81,7 @@ def test_views_without_styles_draw_as_before() -> None:
     assert a.random() == b.random()
 
 
+@pytest.mark.slow
 def test_shared_says_who_shares_by_chance() -> None:
     views, rng = keys(compared=("rotation", "color")), np.random.default_rng(4)
     image, seen = photo(40, 40), set()

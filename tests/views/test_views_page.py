@@ -6,7 +6,11 @@ import re
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from cuewise.views import RECIPES
+
+pytestmark = pytest.mark.docs
 
 PAGE = (Path(__file__).parents[2] / "docs" / "views.md").read_text(encoding="utf-8")
 

@@ -24,6 +24,7 @@ def same_law(ours: list[float], theirs: list[float]) -> None:
     assert stats.ks_2samp(ours, theirs).pvalue > 1e-4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", [(375, 500), (500, 375), (64, 64), (60, 200), (300, 90), (40, 41)])
 @pytest.mark.parametrize("low", [0.08, 0.2])
 def test_crops_follow_torchvision(shape: tuple[int, int], low: float) -> None:

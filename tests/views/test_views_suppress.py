@@ -48,6 +48,7 @@ def test_half_suppressed_a_quarter_blurred_a_quarter_neither(kind: str) -> None:
     assert {v.suppress.kind for v in views if v.suppress} == {kind}
 
 
+@pytest.mark.slow
 def test_amounts_are_as_published_and_scale_with_the_image() -> None:
     for kind in ("anisotropic", "robust"):
         steps = [amount(v) for v in drawn(kind) if v.suppress]
@@ -166,6 +167,7 @@ def test_a_filter_and_a_negative_from_outside_the_package(
         resolve({"method": "supervised", "negatives": ["own_cues:Mirrored"]})
 
 
+@pytest.mark.slow
 def test_a_run_says_what_it_was_trained_with(folder: Path, tmp_path: Path) -> None:
     small: dict[str, Any] = {"model": "cuewise/resnet-tiny?width=8", "size": 16, "batch_size": 8, "steps": 1}
     out, settings = tmp_path / "run", ["moco.queue=32"]

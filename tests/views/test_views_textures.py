@@ -106,6 +106,7 @@ def test_synthesised_once_for_each_image_and_seed_and_kept() -> None:
     np.testing.assert_array_equal(again.texture(image, 0, 0), first)
 
 
+@pytest.mark.kill
 def test_a_kill_leaves_no_half_of_a_texture(tmp_path: Path) -> None:
     code = (
         "import numpy as np\nfrom cuewise.views import SynthesisedTextures\nrng = np.random.default_rng(0)\n"
