@@ -73,7 +73,8 @@ def read_kind(content: Mapping[str, Any]) -> Kind | None:
     if not all(isinstance(v, str) for v in texts.values()) or texts["unit"] not in UNITS:
         return None
     card, chance = content.get("card"), content.get("chance")
-    found = [r for r in content.get("references") or () if isinstance(r, Mapping)]
+    listed = content.get("references")
+    found = [r for r in (listed if isinstance(listed, list) else ()) if isinstance(r, Mapping)]
     references = tuple(
         Reference(str(r.get("who")), float(r["value"]), str(r.get("where")))
         for r in found

@@ -136,6 +136,7 @@ def _read(file: Path) -> dict[str, Any]:
         not isinstance(scores, list)
         or not isinstance(model, Mapping)
         or not isinstance(model.get("name"), str)
+        or not isinstance(model.get("run"), str | None)
     ):
         raise UserError(again.format(" (it has no model and scores)"))
     for score in scores:
