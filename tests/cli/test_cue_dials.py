@@ -69,7 +69,7 @@ def test_dials(folder: Path, tmp_path: Path, words: str, expected: dict[str, obj
         (f"{HEADS['byol']} --hard ifm", "--hard ifm has no meaning for byol"),
         (f"{HEADS['moco']} --hard ifm --set hard.epsilom=1", "did you mean hard.epsilon"),
         (f"{HEADS['moco']} --negatives texture --texture-data nowhere", "nowhere"),
-        (f"{HEADS['moco']} --suppress everything", "there are anisotropic"),
+        (f"{HEADS['moco']} --suppress everything", "there are: anisotropic"),
         (f"{HEADS['moco']} --negatives patch --patch-size 16:20", "give a low end below 16"),
     ],
 )

@@ -54,7 +54,7 @@ def test_a_killed_worker_costs_nothing_but_a_line(ds, workers, capfd):
     assert frozen(got) == frozen(Loader(ds, draw, batch_size=3, seed=1, workers=0).batches(epochs=4))
     said = [line for line in capfd.readouterr().err.splitlines() if line]
     assert len(said) == 2
-    assert all("SIGKILL" in line and "going on" in line for line in said)
+    assert all("SIGKILL" in line and "continuing" in line for line in said)
     assert {child.pid for child in alive()} == before
 
 

@@ -145,6 +145,6 @@ def test_any_verb_says_it_in_one_line(capfd: pytest.CaptureFixture[str]) -> None
     """The system names no file when a write fails; that is no reason for a traceback."""
     assert main(["list", "methods", "--json", str(FULL)]) == 2
     said = capfd.readouterr().err
-    assert "No space left on device; free some space and give the same command again" in said
+    assert "No space left on device; free some space and run the same command again" in said
     assert "Traceback" not in said
     assert FULL.is_char_device()

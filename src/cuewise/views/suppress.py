@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from cuewise.cues.cue import Cue
 from cuewise.cues.registry import CUES
-from cuewise.errors import UserError
+from cuewise.errors import UserError, unknown
 from cuewise.views.params import Suppress
 
 Pixels = NDArray[np.uint8]
@@ -27,11 +27,11 @@ def filters() -> tuple[str, ...]:
 @cache
 def suppressor(name: str) -> Cue:
     """The filter of that name with its default options, or an error that lists what there is."""
+    if ":" not in name and name not in filters():
+        raise unknown("--suppress: no filter", name, filters(), "; your own cue is package.module:Name")
     kind = CUES.get(name)
     if not kind.suppresses:
-        raise UserError(
-            f"--suppress {name}: {kind.name} is not a filter against texture; there are {', '.join(filters())}"
-        )
+        raise UserError(f"--suppress {name}: {kind.name} does not say `suppresses = True`")
     return kind()
 
 
