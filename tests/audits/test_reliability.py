@@ -116,7 +116,7 @@ def test_names_that_do_not_parse_are_counted(images: str, tmp_path: Path) -> Non
     audit(ENCODER, out=str(tmp_path / "a"), train=[images], test=[str(stimuli)], only="shape_bias", size=32)
     found = scores_of(tmp_path / "a")["shape_accuracy"]
     assert found["n"] == 6
-    assert "1 images whose name does not tell the cues" in found["protocol"]
+    assert "1 images whose name does not give the cues" in found["protocol"]
 
 
 @pytest.mark.slow

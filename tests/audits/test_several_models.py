@@ -12,13 +12,13 @@ from torch import nn
 
 from cuewise import UserError, audit, compare, pretrain
 from cuewise.audits.audit import Finding
-from cuewise.audits.run import folder_names, unique_names
+from cuewise.audits.names import folder_names, unique_names
 from cuewise.audits.saved import Saved
 from cuewise.audits.shape_bias import judge_validity
 from cuewise.cli import main
 from cuewise.report.folders import own_data
 from cuewise.scores import proportion
-from tests.audits.small_models import ENCODER, Odd, class_map, classifier, photos
+from tests.audits.small_models import ENCODER, Odd, class_map, classifier, conflicts, photos
 
 OPTIONS: dict[str, Any] = {"size": 32, "workers": "0"}
 
@@ -184,3 +184,16 @@ def test_home_made_conflicts_that_are_not_recognised_make_no_headline(
     judge_validity(out, proportion("cue_accuracy", hits, 168, "p"), classes)
     assert ("shape_bias" in out.withheld) is withheld
     assert f"named in {100 * hits / 168:.1f}\u00a0% of them" in out.notes["shape_bias"]
+
+
+def test_images_with_equal_cues_are_dropped_and_not_shown_as_evidence(tmp_path: Path) -> None:
+    train, stimuli = str(photos(tmp_path / "train", 3)), str(conflicts(tmp_path / "stimuli"))
+    audit(ENCODER, out=str(tmp_path / "o"), train=[train], test=[stimuli], only="shape_bias", **OPTIONS)
+    document = json.loads((tmp_path / "o/audit.json").read_text())
+    assert document["tables"]["shape_bias/classes"]["dropped"] == 3
+    rows = document["tables"]["shape_bias/decisions"]["rows"]
+    assert len(rows) == 6
+    assert all(row[1] != row[2] for row in rows)
+    captions = [item["caption"] for item in document["galleries"]["shape_bias"]["items"]]
+    assert len(captions) == 6
+    assert not any(f"shape {c}, texture {c}" in said for c in ("ant", "bee", "cat") for said in captions)

@@ -56,7 +56,7 @@ class Answerer:
 
 
 def numbers(names: Sequence[str], classes: Sequence[str]) -> Ids:
-    """Where each name stands in `classes`, −1 where it does not; texture k of the embedded set belongs to shape k."""
+    """The place of each name in `classes`, −1 where it is not one; texture k of the embedded set belongs to shape k."""
     place = {name: i for i, name in enumerate(classes)}
     if not set(names) & set(place) and set(names) <= set(TEXTURES) and set(classes) <= set(SHAPES):
         place = {TEXTURES[SHAPES.index(name)]: i for i, name in enumerate(classes)}

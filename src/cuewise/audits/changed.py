@@ -44,7 +44,7 @@ def mean_share(name: str, hits: Right, protocol: str) -> Score:
     found = scores.mean(name, values, protocol + lost(hits))
     if not len(values) or values.std() > 0:
         return Score(name, found.value, max(0.0, found.low), min(1.0, found.high), found.n, found.protocol)
-    # all alike: no spread to judge by, so as uncertain as that many single answers
+    # all equal: no spread to judge by, so as uncertain as that many single answers
     p, z2, n = found.value, scores.Z95**2, found.n
     centre, half = (
         (p + z2 / (2 * n)) / (1 + z2 / n),

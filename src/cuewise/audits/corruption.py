@@ -79,7 +79,7 @@ def corruption(subject: Subject) -> Finding:
     types = {c: mean_share(f"corruption/{c}/accuracy", cube[:, k], protocol) for k, c in enumerate(NAMES)}
     out.scores += [score for score in (mce_score(subject, cube, protocol),) if score is not None]
     out.tables["corruption"] = table(cube, types)
-    names = [spoken(c) for c in NAMES]
+    names = [in_words(c) for c in NAMES]
     out.figures["corruption/types"] = figure(
         "bars",
         "Accuracy by corruption (mean over severities)",
@@ -149,7 +149,7 @@ def table(cube: Right, types: dict[str, Score]) -> dict[str, Any]:
     rows = []
     for k, (name, score) in enumerate(types.items()):
         levels = [share("", cube[:, k, j], "").value for j in range(len(SEVERITIES))]
-        rows.append([spoken(name), CORRUPTIONS[name].family, *levels, score.value, score.low, score.high])
+        rows.append([in_words(name), CORRUPTIONS[name].family, *levels, score.value, score.low, score.high])
     columns = ["corruption", "family", *(f"severity {s}" for s in SEVERITIES), "mean", "low", "high"]
     return {
         "title": "Accuracy under corruption (the last four do not count in means of 15)",
@@ -174,13 +174,13 @@ def strips(subject: Subject, cube: Right) -> dict[str, Any]:
         items.append(
             {
                 "image": subject.picture(strip, f"corruption-{name}"),
-                "caption": f"{spoken(name)}: {first:.0%} right at severity 1, {last:.0%} at 5",
+                "caption": f"{in_words(name)}: {first:.0%} right at severity 1, {last:.0%} at 5",
                 "badge": "",
-                "alt": f"an image as it is and under {spoken(name)} of severity 1 to 5",
+                "alt": f"an image as it is and under {in_words(name)} of severity 1 to 5",
             }
         )
     return {"title": "One image under each corruption: as it is, then severity 1 to 5", "items": items}
 
 
-def spoken(name: str) -> str:
+def in_words(name: str) -> str:
     return name.replace("_", " ")

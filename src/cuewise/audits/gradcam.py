@@ -1,4 +1,4 @@
-"""Grad-CAM: which places of an image speak for an answer, for networks with feature maps and with tokens."""
+"""Grad-CAM: which places of an image support an answer, for networks with feature maps and with tokens."""
 
 from __future__ import annotations
 
@@ -73,16 +73,18 @@ def watched(network: nn.Module) -> Iterator[list[Tensor]]:
 
 
 def _last_map(seen: list[Tensor], value: Tensor, network: nn.Module, prefix: int) -> tuple[Tensor, Tensor]:
-    """(A, ∂value/∂A) as B×K×h×w: the last tensor whose gradient is not nought at every place of the image.
+    """(A, ∂value/∂A) as B×K×h×w: the last tensor whose gradient is not zero at every place of the image.
 
     Where only a class token is read, the tokens after the last attention get no gradient; those before it do.
     """
     if not seen:
         raise UserError("the model has no feature map: saliency needs one before its pooling")
     last = seen[-1]
-    alike = [t for t in seen if t.ndim == last.ndim and (t.ndim == 4 or t.shape[1:] == last.shape[1:])]
-    gradients = torch.autograd.grad(value, alike, allow_unused=True)
-    for a, da in zip(reversed(alike), reversed(gradients)):
+    maps_like_last = [
+        t for t in seen if t.ndim == last.ndim and (t.ndim == 4 or t.shape[1:] == last.shape[1:])
+    ]
+    gradients = torch.autograd.grad(value, maps_like_last, allow_unused=True)
+    for a, da in zip(reversed(maps_like_last), reversed(gradients)):
         if da is None:
             continue
         laid, gradient = (lay_out(t, network, prefix) for t in (a, da))

@@ -75,7 +75,7 @@ def load_model(spec: str | nn.Module, *, size: int | None, classifier: bool | No
 
 
 def outputs(encoder: Encoder) -> int:
-    """How many classes the classifier tells apart."""
+    """How many classes the classifier distinguishes."""
     assert encoder.head is not None
     device = next(encoder.parameters(), torch.zeros(())).device
     with torch.inference_mode():

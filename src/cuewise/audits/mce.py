@@ -36,7 +36,7 @@ ALEXNET: dict[str, float] = {
 
 
 def read_reference(file: Path) -> dict[str, float]:
-    """corruption → mean error over severities, from a JSON file; anything that mCE could not stand on is refused."""
+    """corruption → mean error over severities, from a JSON file; anything that mCE cannot be computed with is refused."""
     form = '{"gaussian_noise": 0.73, …}: the mean error over five severities, or [0.6, 0.7, …], one for each'
     try:
         content: Any = json.loads(file.read_text(encoding="utf-8"))

@@ -79,7 +79,7 @@ class Asked:
     @property
     def skipped(self) -> str:
         parts = [
-            (self.unnamed, "whose name does not tell the cues"),
+            (self.unnamed, "whose name does not give the cues"),
             (self.uncovered, "with a class the model does not know"),
             (self.silent, "without a finite answer"),
         ]

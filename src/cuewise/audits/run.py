@@ -15,6 +15,7 @@ from cuewise.audits import plan, sets
 from cuewise.audits.audit import Audit, Finding, choose
 from cuewise.audits.engine import Engine
 from cuewise.audits.keys import data_key
+from cuewise.audits.names import folder_names, short_names, unique_names
 from cuewise.audits.ray_engine import RayEngine
 from cuewise.audits.saved import Saved
 from cuewise.audits.subject import Settings, Subject
@@ -65,30 +66,7 @@ def audit_models(
     runner = make_engine(engine, address, saved, workers)
     sets.forget()
     try:
-        specs = [m if isinstance(m, str) else type(m).__name__ for m in models]
-        called = unique_names(names or short_names(specs), specs)
-        folders = [out] if len(models) == 1 else [out / f for f in folder_names(called)]
-        subjects, reasons = [], []
-        for given, model, name, folder in zip(models, specs, called, folders):
-            encoder = load_seeded(given, size, wants_head(request), seed).to(as_torch_device(device))
-            try:
-                subject = prepare(model, name, encoder, folder, request, runner)
-                check_answerable(subject, questions)
-                subjects.append((model, subject))
-            except UserError as error:  # before any work is done; the other models are still asked
-                reasons.append(f"{name} left out: {error}")
-        if not subjects:
-            raise UserError(
-                reasons[0].replace(" left out:", ":", 1)
-                if len(models) == 1
-                else "; ".join(dict.fromkeys(reasons))
-            )
-        for reason in reasons:
-            print(reason, file=sys.stderr, flush=True)
-        for name, role in subjects[0][1].roles:
-            print(f"test set {name}: {role}", file=sys.stderr, flush=True)
-        for name, shared in subjects[0][1].overlaps.items():
-            print(f"WARNING: --test {name}: {shared}", file=sys.stderr, flush=True)
+        subjects = prepare_all(models, names, out, size, device, questions, request, runner)
         started()
         saved.begin()
         return _ask_all(subjects, questions, request, saved, runner, unfinished)
@@ -97,6 +75,39 @@ def audit_models(
     finally:
         runner.close()
         sets.forget()
+
+
+def prepare_all(
+    models: Sequence[str | nn.Module],
+    names: Sequence[str] | None,
+    out: Path,
+    size: int | None,
+    device: str,
+    questions: Sequence[Audit],
+    request: Request,
+    engine: Engine,
+) -> list[tuple[str, Subject]]:
+    """Every model that can be asked, with its sets; one that cannot is left out before any work is done, with the reason."""
+    specs = [m if isinstance(m, str) else type(m).__name__ for m in models]
+    called = unique_names(names or short_names(specs), specs)
+    folders = [out] if len(models) == 1 else [out / f for f in folder_names(called)]
+    subjects, reasons = [], {}
+    for given, model, name, folder in zip(models, specs, called, folders):
+        encoder = load_seeded(given, size, wants_head(request), request.seed).to(as_torch_device(device))
+        try:
+            subject = prepare(model, name, encoder, folder, request, engine)
+            check_answerable(subject, questions)
+            subjects.append((model, subject))
+        except UserError as error:
+            reasons[name] = str(error)
+    if not subjects:
+        raise UserError("; ".join(f"{name}: {why}" for name, why in reasons.items()))
+    said = [f"{name} left out: {why}" for name, why in reasons.items()]
+    said += [f"test set {name}: {role}" for name, role in subjects[0][1].roles]
+    said += [f"WARNING: --test {name}: {shared}" for name, shared in subjects[0][1].overlaps.items()]
+    for line in said:
+        print(line, file=sys.stderr, flush=True)
+    return subjects
 
 
 def make_engine(engine: str, address: str | None, saved: Saved, workers: int | None) -> Engine:
@@ -268,34 +279,3 @@ def check_answerable(subject: Subject, questions: Sequence[Audit]) -> None:
             reasons.append(error)
     if reasons:
         raise reasons[0]
-
-
-def short_names(models: Sequence[str]) -> list[str]:
-    """The last part of each, or all of it where two would be the same."""
-    short = [m.rstrip("/").rpartition("/")[2] for m in models]
-    return short if len(set(short)) == len(short) else list(models)
-
-
-def unique_names(names: Sequence[str], models: Sequence[str]) -> list[str]:
-    """One name per model; a name that is given twice gets a number."""
-    if len(names) != len(models):
-        raise UserError(f"--name gives {len(names)} names for {len(models)} models; give one for each")
-    return _distinct(names, "{} ({})")
-
-
-def folder_names(names: Sequence[str]) -> list[str]:
-    """One folder per model, also where names differ only in characters that a folder does not keep."""
-    safe = ["".join(c if c.isalnum() or c in "-_." else "-" for c in n).strip(".-") or "model" for n in names]
-    return _distinct(safe, "{}-{}")
-
-
-def _distinct(names: Sequence[str], form: str) -> list[str]:
-    out: list[str] = []
-    taken: set[str] = set()  # regardless of case: some file systems do not distinguish it
-    for name in names:
-        found, copy = name, 2
-        while found.lower() in taken:
-            found, copy = form.format(name, copy), copy + 1
-        taken.add(found.lower())
-        out.append(found)
-    return out

@@ -84,8 +84,8 @@ def saliency(subject: Subject) -> Finding:
         rows, masks = masks_of(given, said, maps.shape[1], subject.encoder.card.interpolation)
         inside = coverage(maps[rows], masks)
         inside = inside[np.isfinite(inside)]
-        told = f"share of saliency inside the mask; masks of {len(rows)} of {len(maps)} images; {protocol}"
-        out.scores.append(scores.mean("saliency_coverage", inside, told))
+        how = f"share of saliency inside the mask; masks of {len(rows)} of {len(maps)} images; {protocol}"
+        out.scores.append(scores.mean("saliency_coverage", inside, how))
     table = decisions_table(said, "Saliency, image by image", **columns)
     table["pairs"] = {"saliency_area": "area", "saliency_entropy": "spread"}
     table["split"] = ["area", "spread"]
@@ -189,7 +189,7 @@ def stem(name: str) -> str:
 
 
 def overlay(view: NDArray[np.uint8], heat: NDArray[np.float32], side: int = SIDE) -> NDArray[np.uint8]:
-    """The grey image under its map: from dark blue where nothing speaks to bright yellow where most does."""
+    """The grey image under its map: from dark blue without saliency to bright yellow with the most."""
     small = side < view.shape[0]
     picture = cv2.resize(view, (side, side), interpolation=cv2.INTER_AREA if small else cv2.INTER_NEAREST)
     warm = cv2.resize(heat, (side, side), interpolation=cv2.INTER_LINEAR)

@@ -1,4 +1,4 @@
-"""What an interrupted audit goes on from: finished rows of a pass and finished audits, each written whole or not at all."""
+"""What an interrupted audit resumes from: finished rows of a pass and finished audits, each written whole or not at all."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ DAMAGED = (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile)
 
 @dataclass
 class Rows:
-    """Images of a pass up to (not including) `upto`: features and answers of each viewer, a row a readable image."""
+    """Images of a pass up to (not including) `upto`: features and answers of each viewer, one row per readable image."""
 
     upto: int
     index: NDArray[np.int64]
@@ -73,7 +73,7 @@ class Saved:
                 np.savez(handle, index=rows.index, skipped=said, **arrays)  # type: ignore[arg-type]
         except OSError as error:
             raise UserError(
-                f"cannot write {file}: {error.strerror or error}; free some space, then go on"
+                f"cannot write {file}: {error.strerror or error}; free some space and give the same command again"
             ) from error
         return rows
 

@@ -171,7 +171,7 @@ def _joined(specs: tuple[str, ...]) -> Dataset:
 
 
 def forget() -> None:
-    """Sets are opened once for all models of an audit, and anew for the next."""
+    """Sets are opened once for all models of an audit, and again for the next audit."""
     _opened.cache_clear()
     _named_by_cues.cache_clear()
     _joined.cache_clear()

@@ -147,7 +147,7 @@ def shape_bias(subject: Subject) -> Finding:
     out.tables["shape_bias/decisions"] = {
         "title": "Every decision",
         "columns": ["image", "shape", "texture", "response"],
-        "rows": [[d.image, d.shape, d.texture, d.response] for d in asked.decisions],
+        "rows": [[d.image, d.shape, d.texture, d.response] for d in asked.decisions if d.shape != d.texture],
     }
     drawn = [_series(subject.name, table)]
     if subject.option("human") is not None:

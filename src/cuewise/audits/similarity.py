@@ -1,4 +1,4 @@
-"""How alike are an image and its other view, another image, its patches, its texture?"""
+"""How similar are an image and its other view, another image, its patches, its texture?"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The report room: audit documents in, one self-contained page out."""
+"""The report: audit documents in, one self-contained page out."""
 
 from cuewise.report.card import write_card
 from cuewise.report.page import write_report

@@ -1,6 +1,6 @@
 """What audits declare about themselves, for the page: kinds of scores, questions, topics and their order.
 
-Audits of cuewise and of installed packages speak for themselves; for any other, audit.json carries the declaration.
+Audits of cuewise and of installed packages are asked directly; for any other, audit.json carries the declaration.
 """
 
 from __future__ import annotations

@@ -77,7 +77,7 @@ def _merge(name: str, kind: str, members: list[Member]) -> Figure:
 
 
 def equal_axes(figures: Sequence[Figure]) -> None:
-    """Figures that stand side by side and measure the same (one topic, kind and label) get one range of values."""
+    """Figures that are side by side and measure the same (one topic, kind and label) get one range of values."""
     groups: dict[tuple[str, str, str], list[Figure]] = {}
     for figure in figures:
         if figure["kind"] in ("bars", "lines", "histogram") and figure["ylabel"]:

@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from cuewise.audits.run import audit_models, comparison, folder_names, short_names, unique_names
+from cuewise.audits.names import folder_names, short_names, unique_names
+from cuewise.audits.run import audit_models, comparison
 from cuewise.audits.subject import Settings
 from cuewise.data import open_data
 from cuewise.errors import UserError

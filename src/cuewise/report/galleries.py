@@ -129,7 +129,7 @@ def _split_html(name: str, audits: Sequence[Audit], found: Mapping[tuple[str, st
 
 
 def _rows_html(pairs: Sequence[tuple[Item, Embedded | None]], *, alone: bool) -> Html:
-    """One strip a row and model; the models' strips of the same row stand under each other."""
+    """One strip per row and model; the models' strips of the same row are below each other."""
     rows: dict[str, dict[str, list[tuple[Item, Embedded | None]]]] = {}
     for item, picture in pairs:
         rows.setdefault(item.row, {}).setdefault(item.audit.name, []).append((item, picture))

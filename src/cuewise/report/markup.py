@@ -1,4 +1,4 @@
-"""HTML that cannot be forgotten to be escaped: plain strings are text, only `Html` is markup."""
+"""HTML that is escaped by default: plain strings are text, only `Html` is markup."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def plain(value: Any) -> Any:
 
 
 def embed_json(value: Any) -> Html:
-    """JSON that is safe inside a <script> block: no `<`, `>`, `&`, U+2028 or U+2029 stands in it as itself."""
+    """JSON that is safe inside a <script> block: no `<`, `>`, `&`, U+2028 or U+2029 appears literally."""
     data = json.dumps(plain(value), ensure_ascii=True, allow_nan=False, separators=(",", ":"))
     return Html(data.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))
 

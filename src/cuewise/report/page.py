@@ -56,7 +56,7 @@ def write_report(
 
     documents: audit documents (audit.json), the first is what the others are compared with.
     curves: model name → rows of its metrics.jsonl. pictures: heading → path, encoded bytes or uint8 array (views.png).
-    roots: for each document the folder in which its gallery images lie; `folder` unless told.
+    roots: for each document the folder in which its gallery images lie; `folder` by default.
     figures: further figures over all models, such as those of `sweep_figures`.
     """
     with with_documents(documents):
@@ -170,7 +170,7 @@ def _sections(
 
 
 def _training(trained: Sequence[Figure], figures: Sequence[Html]) -> Html:
-    """The curves that show how learning went; speed and schedule are there for whoever opens them."""
+    """The curves that show how learning went; speed and schedule are folded."""
     first = [html for figure, html in zip(trained, figures) if not figure["aside"]]
     rest = [html for figure, html in zip(trained, figures) if figure["aside"]]
     more = (
@@ -260,7 +260,7 @@ def _lead(said: str) -> Html:
 
 
 def _models(audits: Sequence[Audit]) -> Html | None:
-    """Buttons that show or hide a model in every plot; plots.js brings them to life."""
+    """Buttons that show or hide a model in every plot; plots.js makes them work."""
     if len(audits) < 2:
         return None
     chips = [

@@ -23,7 +23,7 @@ _TIERS = ((1.0, 85), (0.7, 80), (0.5, 72), (0.35, 60))  # (scale of the longest 
 
 @dataclass(frozen=True)
 class Embedded:
-    """A picture as the page holds it; `key` tells equal sources apart from different ones."""
+    """A picture as the page holds it; `key` is the same for equal sources."""
 
     uri: str
     width: int

@@ -116,7 +116,7 @@
       let [low, high] = extent(all);
       if (!isNumber(low)) [low, high] = [0, 1];
       if (figure.kind === "bars" || figure.kind === "histogram") { low = Math.min(0, low); high = Math.max(0, high); }
-      else { const room = (high - low) * 0.06 || Math.abs(high) * 0.1 || 1; const floor = low >= 0; low -= room; high += room; if (floor && low < 0) low = 0; }
+      else { const margin = (high - low) * 0.06 || Math.abs(high) * 0.1 || 1; const floor = low >= 0; low -= margin; high += margin; if (floor && low < 0) low = 0; }
       if (high === low) high = low + 1;
       const step = ticks(low, high, 5);
       if (figure.kind === "bars" || figure.kind === "histogram") {
@@ -149,7 +149,7 @@
       let [a, b] = extent(shown.flatMap((s) => [...s.x, ...(s.x2 || [])]));
       if (!isNumber(a)) [a, b] = [0, 1];
       if (a === b) { a -= 0.5; b += 0.5; }
-      if (figure.kind === "scatter") { const room = (b - a) * 0.04; a -= room; b += room; }
+      if (figure.kind === "scatter") { const margin = (b - a) * 0.04; a -= margin; b += margin; }
       this.xRange = [a, b];
       this.xTicks = ticks(a, b, Math.max(2, Math.floor(span / 80)));
       this.x = (v) => box.left + ((v - a) / (b - a)) * span;
@@ -195,10 +195,10 @@
     }
 
     bars(shown) {
-      const room = Math.min(this.slot * 0.8, shown.length * 46), wide = room / shown.length;
+      const margin = Math.min(this.slot * 0.8, shown.length * 46), wide = margin / shown.length;
       shown.forEach((s, k) => s.x.forEach((c, i) => {
         if (!isNumber(s.y[i])) return;
-        const x = this.x(c) - room / 2 + k * wide, [a, b] = [this.y(0), this.y(s.y[i])];
+        const x = this.x(c) - margin / 2 + k * wide, [a, b] = [this.y(0), this.y(s.y[i])];
         const node = svg("rect", { x, y: Math.min(a, b), width: Math.max(1, wide - 1), height: Math.max(1, Math.abs(a - b)), rx: Math.min(2, wide / 4), class: `mark fill ${this.tone(s)}`, "data-series": nameOf(s) }, this.root);
         if (wide >= 5) this.whisker(s, i, x + wide / 2 - 0.5);
         this.target(s, i, x + wide / 2, b, node, String(c));
@@ -267,7 +267,7 @@
       if (named.length <= 40) this.names(named);
     }
 
-    // Names beside their points, on the side where there is room; one that would cover another or a point is left to the readout.
+    // Names beside their points, on the side where there is space; one that would cover another or a point is left to the readout.
     names(points) {
       const taken = points.map(([x, y]) => [x - 5, y - 5, x + 5, y + 5]), edge = this.width - this.box.right;
       points.forEach(([x, y, words], own) => {

@@ -1,4 +1,4 @@
-"""One dial turned over several models: every score as a line over the dial (as in Figure 6 of Ge et al. 2021)."""
+"""One dial over several models: every score as a line over the dial (as in Figure 6 of Ge et al. 2021)."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def sweep(audits: Sequence[Audit]) -> list[Figure]:
     """The panels where models of one method and architecture differ in α, over three settings or more."""
     known = [(alpha_of(mapping(a.model)), a) for a in audits]
     points = [(alpha, a.scores) for alpha, a in known if alpha is not None]
-    alike = {(str(a.model.get("method")), str(a.model.get("arch"))) for _, a in known}
-    if len(points) < len(audits) or len(alike) != 1 or len({alpha for alpha, _ in points}) < FEWEST:
+    kinds = {(str(a.model.get("method")), str(a.model.get("arch"))) for _, a in known}
+    if len(points) < len(audits) or len(kinds) != 1 or len({alpha for alpha, _ in points}) < FEWEST:
         return []
     return sweep_figures(points)

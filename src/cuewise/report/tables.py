@@ -1,4 +1,4 @@
-"""Tables: the scores of all models side by side, and every table that the audits bring."""
+"""Tables: the scores of all models side by side, and every table of the audits."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from cuewise.report.reading import Audit, mapping, merged_names, sequence
 MOST_ROWS = 200  # of one table on the page; audit.json has all
 MOST_DECISIONS = 60  # of a table with one row per image
 TALL_ROWS = 14  # a longer table scrolls inside its box
-OPEN_ROWS = 12  # tables up to this length stand open
+OPEN_ROWS = 12  # tables up to this length are open
 
 
 def scores_table(audits: Sequence[Audit]) -> Html:
@@ -62,7 +62,7 @@ def frame(label: str, heads: Sequence[object], rows: Sequence[Html], numeric: Se
 
 
 def tables_html(audits: Sequence[Audit]) -> list[tuple[str, Html]]:
-    """(topic, block) of the audits' own tables; several models' tables of one name stand under one heading."""
+    """(topic, block) of the audits' own tables; several models' tables of one name share a heading."""
     out = []
     for name in sorted(merged_names([a.tables for a in audits]), key=lambda n: n.endswith("decisions")):
         owners = [a for a in audits if name in a.tables]
