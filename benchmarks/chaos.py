@@ -88,7 +88,7 @@ def verbs(place: Path) -> dict[str, Verb]:
     pretrain = ["pretrain", SET, *small, "--method", "simclr", "--epochs", "4", "--set", "loop.log_every=1"]
     audit = ["audit", str(place / "run"), "--train", SET, "--test", "shapes:aligned?n=64&size=32&part=test"]
     audit += ["--only", "accuracy,color,rotation", "--limit", "40", "--workers", "2"]
-    study = ["reproduce", "ns-alpha", "--epochs", "1", "--seeds", "1", "--arms", "alpha 0", "--jobs", "2"]
+    study = ["reproduce", "ns-alpha", "--epochs", "1", "--seeds", "1", "--arms", "α = 0", "--jobs", "2"]
     return {
         "pretrain": Verb(pretrain, of_run, ("--resume",)),
         "make": Verb(["make", "anisotropic", f"{SET}&size=64", "--workers", "2"], of_files("*/*.png", "manifest.jsonl"), out=""),

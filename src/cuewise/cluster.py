@@ -45,8 +45,8 @@ def connect(ray: Any, address: str | None) -> None:
 def on_loopback(ray: Any, options: dict[str, Any]) -> Iterator[None]:
     """Give a new instance the address 127.0.0.1, as Ray itself does on macOS and Windows.
 
-    On Linux Ray replaces a loopback address that it is given by one that others can reach, unless it is told that there is
-    no cluster.
+    On Linux Ray replaces a loopback address that it is given by one that others can reach, unless its constants say that
+    there is no cluster.
     """
     options["_node_ip_address"] = LOOPBACK
     constants = importlib.import_module("ray._private.ray_constants")

@@ -1,4 +1,4 @@
-"""Whatever ends a run — kill -9, a lost worker, Ctrl-C, a full disk — the next one goes on and the result is the same."""
+"""Whatever ends a run — kill -9, a lost worker, Ctrl-C, a full disk — the next one resumes and the result is the same."""
 
 from __future__ import annotations
 

@@ -178,7 +178,7 @@ def test_nothing_is_written_outside_whatever_an_archive_says(tmp_path: Path) -> 
     assert result["made"] + len(result["broken"]) == len(names)
 
 
-def test_broken_sources_are_tried_again_when_mended(photos: Photos, tmp_path: Path) -> None:
+def test_broken_sources_are_tried_again_when_repaired(photos: Photos, tmp_path: Path) -> None:
     source, out = photos(2), tmp_path / "out"
     whole = (source / "cat" / "000.jpg").read_bytes()
     (source / "cat" / "000.jpg").write_bytes(whole[:200])
@@ -224,7 +224,7 @@ def test_dry_run_measures_and_writes_nothing(
     make_set("anisotropic", source, tmp_path / "out", workers=0)
     written = sum(p.stat().st_size for p in (tmp_path / "out").rglob("*/*.png"))
     assert result["bytes"] == pytest.approx(written, rel=0.02)
-    assert "ms an image" in capsys.readouterr().err
+    assert "ms per image" in capsys.readouterr().err
 
 
 def test_corrupted_is_laid_out_like_imagenet_c(photos: Photos, tmp_path: Path) -> None:
@@ -353,7 +353,7 @@ def test_a_flat_set_is_not_joined_by_its_own_preview(tmp_path: Path) -> None:
         ({"engine": "spark"}, "local and ray"),
         ({"address": "auto"}, "--address is for"),
         ({"limit": 0}, "1 or more"),
-        ({"shards": 0}, "images a tar"),
+        ({"shards": 0}, "images per tar"),
     ],
 )
 def test_mistakes_are_said_before_anything_is_written(

@@ -1,4 +1,4 @@
-"""Finished indexes on disk, so that a large set is listed once; a damaged entry is as good as none."""
+"""Finished indexes on disk, so that a large set is listed once; a damaged entry counts as missing."""
 
 from __future__ import annotations
 

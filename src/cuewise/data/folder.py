@@ -28,7 +28,7 @@ GONE = frozenset(
         errno.ELOOP,
         errno.ESTALE,
     ]
-)  # said of one file; anything else (too many open files, …) is a fault of the whole run
+)  # about one file; anything else (too many open files, …) is a fault of the whole run
 
 
 class Folder(Listed):
@@ -93,7 +93,7 @@ def index_folder(path: str) -> Index:
 
 
 def _unchanged(root: bytes, stamp: dict[str, Any]) -> bool:
-    """Adding, removing or renaming changes a folder's time; mending a skipped file changes the file's."""
+    """Adding, removing or renaming changes a folder's time; repairing a skipped file changes the file's."""
     for name, changed in stamp["folders"]:
         size, now = _facts(os.path.join(root, os.fsencode(name)))
         if size < 0 or now != changed or not cache.settled(stamp["taken"], changed):
@@ -203,5 +203,5 @@ def real_folders(root: bytes) -> set[Key]:
                         found.add((facts.st_dev, facts.st_ino))
                         todo.append(entry.path)
         except OSError:
-            continue  # said when the walk itself comes there
+            continue  # reported when the walk itself comes there
     return found

@@ -103,7 +103,7 @@ def read_jpeg_header(data: bytes) -> JpegHeader | None:
 def missing_scans(data: bytes, header: JpegHeader) -> bool:
     """Whether a progressive JPEG ends before every coefficient has come in full precision.
 
-    Decoders show such a file without a word, only blurred: it was cut between two scans.
+    Decoders show such a file without a warning, only blurred: it was cut between two scans.
     """
     at = header.progressive
     if at + 6 + 3 * header.components > len(data):

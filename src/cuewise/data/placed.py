@@ -9,7 +9,7 @@ from cuewise.errors import UserError
 
 
 class PlacedFile:
-    """A file read at given places; opened anew in each process and after pickling, safe with threads."""
+    """A file read at given places; opened again in each process and after pickling, safe with threads."""
 
     def __init__(self, path: str) -> None:
         self.path = os.path.abspath(path)

@@ -1,7 +1,7 @@
 """The local engine: worker processes that read, make and write by themselves; the parent only hands out numbers.
 
 Workers are forked where that exists (the index and compiled kernels are shared, nothing touches a GPU). A worker that
-is killed is replaced and what it had left is given out again; an item that ends its worker three times is skipped.
+is killed is replaced and its remaining items are given out again; an item that ends its worker three times is skipped.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ class WorkerPool:
         self.workers: list[Worker] = []
         self.deaths: Counter[int] = Counter()
         self.in_a_row = 0
-        self.seconds = 0.0  # an item took, lately; 0 before the first
+        self.seconds = 0.0  # per item, lately; 0 before the first
         method = "fork" if "fork" in multiprocessing.get_all_start_methods() else "spawn"
         self.context: Any = multiprocessing.get_context(method)
 
@@ -154,7 +154,7 @@ class WorkerPool:
         size = max(1, min(size, CHUNK_MOST, fair))
         worker.chunk = [self.left.popleft() for _ in range(min(size, len(self.left)))]
         if worker.chunk:
-            with suppress(OSError):  # it is dead, which the next recv will tell
+            with suppress(OSError):  # it is dead, as the next recv will show
                 worker.connection.send(worker.chunk)
 
     def _take(self, worker: Worker, done: list[Done], seconds: float) -> Iterator[Done]:
@@ -186,7 +186,7 @@ class WorkerPool:
         if self.in_a_row > 3 * DEATHS:
             raise UserError(
                 f"worker processes ended {self.in_a_row} times in a row (exit code {worker.process.exitcode}; "
-                "most often: not enough memory); try fewer --workers; the same command goes on"
+                "most often: not enough memory); try fewer --workers; the same command resumes"
             )
         self._start()
 
@@ -200,7 +200,7 @@ class WorkerPool:
 
 
 def serve(order: WorkOrder, connection: Connection, journal: Journal, close: list[Connection]) -> None:
-    """A worker: makes the items it is told until the parent is gone."""
+    """A worker: makes the items it is sent until the parent is gone."""
     prepare_worker(0)
     for other in close:  # else a dead parent's end of the pipe would stay open here
         other.close()

@@ -56,7 +56,7 @@ def say(result: dict[str, Any]) -> None:
     lines = [
         f"{result['kind']}: {result['images']} images → {result['files']} files in {result['folder']}",
         f"  time   {clock(result['seconds'])} with {result['workers']} workers "
-        f"({1000 * each:.1f} ms an image on one, measured on {result['sample']})",
+        f"({1000 * each:.1f} ms per image on one, measured on {result['sample']})",
         f"  space  {human(result['bytes'])} ({human(result['bytes'] / max(result['files'], 1))} a file), "
         f"free {human(result['free_bytes'])}",
     ]
@@ -66,7 +66,7 @@ def say(result: dict[str, Any]) -> None:
 
 
 def free_bytes(folder: Path) -> int:
-    """Free room where the folder is or would be."""
+    """Free bytes on the disk where the folder is or would be."""
     place = folder.absolute()
     while not place.exists():
         place = place.parent

@@ -1,4 +1,4 @@
-"""The end of a run: manifest and preview, from what the journals say and the files that lie there."""
+"""The end of a run: manifest and preview, from the journals and the files on disk."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def all_rows(order: WorkOrder, records: Records, wanted: int) -> Iterator[dict[s
 
 
 def preview_path(order: WorkOrder) -> Path:
-    """In the folder itself, unless it would be taken there for an image of the set."""
+    """In the folder itself, unless it would count as an image of the set there."""
     nested = not order.layout.stems.flat or all("/" in before for before, _ in order.layout.variants)
     return (
         order.store.folder if nested and not order.layout.shard_size else order.store.hidden

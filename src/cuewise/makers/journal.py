@@ -1,7 +1,7 @@
-"""What has been made so far: one JSON line an item, appended before its files become visible.
+"""What has been made so far: one JSON line per item, appended before its files become visible.
 
 Each process writes a file of its own, so a line cut off by `kill -9` can only be the last of its file. A line alone
-proves nothing: an item is done when it has a line and its files exist in the size that the line says.
+proves nothing: an item is done when it has a line and its files exist in the size that the line gives.
 """
 
 from __future__ import annotations

@@ -42,7 +42,7 @@ class Layout:
     variants: tuple[tuple[str, str], ...]
     originals: list[str] | None = None  # endings under which the sources themselves are written, too
     facts: Mapping[str, Sequence[Any]] = field(default_factory=dict)
-    shard_size: int = 0  # items a tar; 0 for a tree of files
+    shard_size: int = 0  # items per tar; 0 for a tree of files
 
     def __len__(self) -> int:
         return len(self.sources)
@@ -53,7 +53,7 @@ class Layout:
 
     @property
     def outputs(self) -> int:
-        """Files an item."""
+        """Files per item."""
         return len(self.variants) + (self.originals is not None)
 
     def files(self, i: int) -> tuple[str, ...]:
@@ -72,7 +72,7 @@ class Layout:
         return Piece(i, self.names(i), data, self.files(i), self.fact(i))
 
     def fact(self, i: int) -> dict[str, Any]:
-        """What the manifest says of item i beside its parameters."""
+        """What the manifest holds about item i beside its parameters."""
         found = {key: _plain(column[i]) for key, column in self.facts.items()}
         if self.shard_size:
             found["shard"] = self.shard_name(i // self.shard_size)

@@ -1,4 +1,4 @@
-"""The manifest: one row a written file, in the order of the source, as JSON lines or Parquet."""
+"""The manifest: one row per written file, in the order of the source, as JSON lines or Parquet."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def read_rows(path: Path) -> Iterator[Row]:
 
 
 def to_journal(path: Path, journal: Journal) -> None:
-    """A finished manifest as a journal, so that a set can be extended or mended."""
+    """A finished manifest as a journal, so that a set can be extended or repaired."""
     listed = (row for row in read_rows(path) if row.get("index") is not None)
     for index, rows in groupby(listed, key=lambda row: row["index"]):
         journal.add(Made(int(index), (), tuple(rows)))

@@ -15,9 +15,9 @@ from cuewise.makers.names import Stems, ending
 
 
 def mirror(dataset: Dataset, end: str, *, folders: Sequence[str] = ("",), both: str = "") -> Layout:
-    """One item an image, under its own name in each of `folders`.
+    """One item per image, under its own name in each of `folders`.
 
-    both: a word that tells results from the originals, which are then written, too: rex.jpg, rex.anisotropic.png.
+    both: a word that distinguishes results from originals, which are then written, too: rex.jpg, rex.anisotropic.png.
     """
     behind = f".{both}.{end}" if both else f".{end}"
     originals = original_endings(dataset, f".{end}") if both else None
@@ -48,7 +48,7 @@ def class_facts(dataset: Dataset) -> dict[str, Sequence[Any]]:
 
 
 def in_shards(layout: Layout, images: int) -> Layout:
-    """The layout with about `images` files a tar; what is made of one image stays together."""
+    """The layout with about `images` files per tar; what is made of one image stays together."""
     if images < 1:
-        raise UserError(f"shards {images}: give the number of images a tar, such as 10000")
+        raise UserError(f"shards {images}: give the number of images per tar, such as 10000")
     return replace(layout, shard_size=max(1, images // layout.outputs))

@@ -1,4 +1,4 @@
-"""Names of written files: inside the folder, told apart even where case does not count, never too long."""
+"""Names of written files: inside the folder, distinct even where case does not count, never too long."""
 
 from __future__ import annotations
 

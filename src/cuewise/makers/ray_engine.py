@@ -26,7 +26,7 @@ CHUNK_MOST = 32
 AHEAD = 2  # tasks handed out for each core
 RETRIES = 3  # by Ray itself, of a task whose worker was lost
 
-_renderers: dict[str, Renderer] = {}  # of a worker process; recipes are few
+_renderers: dict[str, Renderer] = {}  # of a worker process; few sets are made at once
 
 
 def render_pieces(spec: SetSpec, pieces: list[Piece]) -> tuple[list[Made], float]:

@@ -50,9 +50,9 @@ def make_set(
     address: str | None = None,
     overwrite: bool = False,
 ) -> dict[str, Any]:
-    """Make an image set of `kind` from SRC in the folder DST, going on where an earlier run stopped.
+    """Make an image set of `kind` from SRC in the folder DST, resuming where an earlier run stopped.
 
-    set: settings of the maker. shards: images a tar, instead of a tree of files. limit: only the first images. both:
+    set: settings of the maker. shards: images per tar, instead of a tree of files. limit: only the first images. both:
     originals, too. subset: a file that lists classes, or a shipped list. grid: a YAML list of settings, one subfolder each.
     """
     if engine not in ("local", "ray"):

@@ -101,7 +101,7 @@ class Session:
         records.close()
         if items:
             warm_up(self.chosen, self.order.spec.seed)
-            with suppress(BrokenImage):  # said when its turn comes
+            with suppress(BrokenImage):  # reported when its turn comes
                 self.order.layout.piece(items[0])  # generated sources have kernels, too
         start = time.monotonic()
         stream = (

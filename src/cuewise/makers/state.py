@@ -1,4 +1,4 @@
-"""What a folder holds: `make.json`, compared when a run goes on, and removed with all it made by --overwrite."""
+"""What a folder holds: `make.json`, compared when a run resumes, and removed with all it made by --overwrite."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def refuse_change(folder: Path, old: dict[str, Any], new: dict[str, Any]) -> Non
     for key, was, now in _differences(old, new):
         raise UserError(
             f"{folder} was begun with {key} = {_short(was)}, now it is {_short(now)}; "
-            "give the same settings to go on, --overwrite to start again, or another folder"
+            "give the same settings to resume, --overwrite to start again, or another folder"
         )
 
 
