@@ -25,7 +25,10 @@ SMALL: dict[str, dict[str, Any]] = {
     "cmc": {"images": 24, "noise": 16, "dim": 16, "loss": "softmax"},
     "densecl": {"queue": 50, "dim": 16, "momentum": 0.9},
     "infomin": {"queue": 50, "dim": 16, "momentum": 0.9},
+    "can": {"hidden": 32, "dim": 16, "decoder_depth": 1},
+    "mae": {"decoder_depth": 1},
 }
+TRANSFORMERS = ("can", "mae")  # methods that need patch tokens
 
 LEFT_OUT: tuple[str, ...] = ("color", "rotation")  # by the methods that take --leave-out
 
@@ -38,10 +41,11 @@ def small_method(
     seed: int = 0,
     leave_out: tuple[str, ...] | None = None,
     hard: Hard | None = None,
+    transformer: bool | None = None,
     **settings: Any,
 ) -> Method:
     torch.manual_seed(seed)
-    encoder: Encoder = build("cuewise/resnet-tiny", {"width": 8, "norm": norm}, size=16)
+    encoder = small_encoder(name in TRANSFORMERS if transformer is None else transformer, norm)
     kind = method(name)
     if leave_out is None:
         leave_out = LEFT_OUT if kind.leaves_out else ()
@@ -49,6 +53,13 @@ def small_method(
     setup = Setup(values, negatives or Negatives(), leave_out, hard, size=16, classes=4)
     kind.check(setup)
     return kind(encoder, setup, seed=seed)
+
+
+def small_encoder(transformer: bool, norm: str = "batch") -> Encoder:
+    """16 patches of 4×4 pixels, or a small residual network."""
+    if transformer:
+        return build("cuewise/vit-tiny", {"width": 64, "depth": 1}, size=16)
+    return build("cuewise/resnet-tiny", {"width": 8, "norm": norm}, size=16)
 
 
 def roles_of(m: Method) -> list[str]:

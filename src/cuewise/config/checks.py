@@ -38,6 +38,15 @@ def _check_optim(optim: Optim) -> None:
         raise UserError(f"optim.lr {optim.lr}: must be above 0")
     if optim.momentum is not None and optim.name not in ("sgd", "lars"):
         raise UserError(f"optim.momentum is for sgd and lars, and optim.name is {optim.name}")
+    if optim.betas is not None:
+        if optim.name not in ("adam", "adamw"):
+            raise UserError(f"optim.betas is for adam and adamw, and optim.name is {optim.name}")
+        if len(optim.betas) != 2 or not all(0 <= b < 1 for b in optim.betas):
+            raise UserError(f"optim.betas {optim.betas}: two numbers from 0 to below 1, e.g. [0.9,0.95]")
+    if not 0 <= optim.warmup_share < 1:
+        raise UserError(f"optim.warmup_share {optim.warmup_share}: a share of training, 0 to below 1")
+    if optim.warmup_share and optim.warmup_epochs:
+        raise UserError("optim.warmup_share and optim.warmup_epochs exclude each other: give one of them")
     if optim.decay_all is not None and optim.name == "lars":
         raise UserError("optim.decay_all has no meaning for lars, which never decays biases and norms")
     if optim.milestones and optim.schedule != "step":

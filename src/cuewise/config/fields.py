@@ -26,6 +26,7 @@ class Optim:
     )
     reference_batch: Annotated[int, "batch size that lr is given for"] = 256
     momentum: Annotated[float | None, "of sgd and lars [0.9]"] = None
+    betas: Annotated[list[float] | None, "of adam [0.9, 0.999] and adamw [0.9, 0.95]"] = None
     weight_decay: Annotated[float, "L2 penalty"] = 1e-4
     decay_all: Annotated[
         bool | None,
@@ -34,6 +35,7 @@ class Optim:
     schedule: Annotated[str, "cosine, step or constant"] = "cosine"
     milestones: Annotated[list[float] | None, "of schedule step, as shares of training [0.6, 0.8]"] = None
     warmup_epochs: Annotated[float, "epochs of linear warm-up"] = 0.0
+    warmup_share: Annotated[float, "linear warm-up as a share of training, instead of epochs"] = 0.0
     clip: Annotated[float, "largest gradient norm, 0 for none"] = 0.0
 
 

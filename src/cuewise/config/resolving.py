@@ -30,9 +30,12 @@ def resolve(*layers: Mapping[str, Any]) -> Config:
     full = merge({"optim": dict(kind.optim)}, asked)
     if full["optim"].get("schedule") != "step" and not (asked.get("optim") or {}).get("milestones"):
         full["optim"].pop("milestones", None)  # the method's own, of a schedule that is not taken
+    if (asked.get("optim") or {}).get("warmup_epochs") and "warmup_share" not in asked["optim"]:
+        full["optim"].pop("warmup_share", None)  # the method's own, where epochs were asked for
     config = _build(Config, full, "")
     config.settings = dataclasses.asdict(_build(kind.Settings, settings, f"{kind.name}."))
     config.hard = hard
+    config.model = kind.model(config.model)
     check_dials(config, kind)
     return config
 

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from cuewise.encoders import tokens as token
-from cuewise.encoders.card import Card
+from cuewise.encoders.card import RANDOM, Card
 from cuewise.encoders.pooling import Features, find_last_map, map_and_pooled, pooled
 from cuewise.errors import UserError
 
@@ -45,6 +45,11 @@ class Encoder(nn.Module):
     def pool(self, tokens: Tensor) -> Tensor:
         """Pooled features B×dim from patch tokens B×n×D; pool(tokens(x)) equals forward(x)."""
         return token.pool(self.backbone, tokens, self.card.arch)
+
+    def fix_positions(self) -> None:
+        """Fixed 2-D sine–cosine positions for a vision transformer that is trained from random weights."""
+        if self.card.weights == RANDOM:
+            token.fix_positions(self.backbone, self.card.arch)
 
     @property
     def patch(self) -> int:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import timm
 import torch
 from torch import nn
 
@@ -189,6 +190,22 @@ def with_pretrained(spec: str, pretrained: bool) -> str:
             f"--pretrained belongs to torchvision/NAME and timm/NAME without a file, not to {spec}"
         )
     return f"{spec}{'&' if match['options'] else '?'}pretrained=1"
+
+
+def pooled_over_patches(spec: str) -> str:
+    """MODEL with its patch tokens averaged after the last norm, where it is a vision transformer of timm and does not say.
+
+    timm pools by the class token, which a method that never reads it would leave untrained; with `fc_norm=False` the last
+    norm keeps its place and its name.
+    """
+    match = SPEC.match(spec)
+    if match is None or not match["arch"].startswith("timm/") or "global_pool" in (match["options"] or ""):
+        return spec
+    name = match["arch"].removeprefix("timm/").partition(".")[0]
+    if not timm.models.is_model_in_modules(name, ["vision_transformer"]):
+        return spec
+    options = "&".join(filter(None, [match["options"], "global_pool=avg", "fc_norm=False"]))
+    return f"{match['arch']}?{options}" + (f":{match['weights']}" if match["weights"] else "")
 
 
 def parameters(encoder: Encoder) -> int:

@@ -8,6 +8,7 @@ import torch
 from timm.models.vision_transformer import VisionTransformer
 from torch import Tensor, nn
 
+from cuewise.encoders.vit_tiny import sine_cosine
 from cuewise.errors import UserError
 
 
@@ -36,6 +37,19 @@ def pool(backbone: nn.Module, tokens: Tensor, arch: str) -> Tensor:
         raise UserError(f"{arch} pools by its class token, not over patches: add ?global_pool=avg")
     prefix = tokens.new_zeros(len(tokens), net.num_prefix_tokens, tokens.shape[2])  # ignored by its pooling
     return net.forward_head(torch.cat([prefix, tokens], dim=1), pre_logits=True)
+
+
+@torch.no_grad()
+def fix_positions(backbone: nn.Module, arch: str) -> None:
+    """2-D sine–cosine positions that nothing trains, in place of learned ones; class and register tokens have none."""
+    net = transformer(backbone, arch)
+    if not isinstance(net.pos_embed, nn.Parameter):  # a buffer is fixed already
+        return
+    grid = net.patch_embed.grid_size[0]
+    prefix = net.pos_embed.shape[1] - grid**2
+    net.pos_embed.zero_()
+    net.pos_embed[:, prefix:] = sine_cosine(grid, net.pos_embed.shape[2])
+    net.pos_embed.requires_grad_(False)
 
 
 def transformer(backbone: nn.Module, arch: str) -> Any:

@@ -46,6 +46,7 @@ def timm_options(size: int, patch: int, width: int, depth: int) -> dict[str, Any
         "num_heads": width // HEAD_WIDTH,
         "class_token": False,
         "global_pool": "avg",
+        "fc_norm": False,  # the last norm before pooling, under its usual name: masked methods decode normed tokens
     }
 
 

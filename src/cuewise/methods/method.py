@@ -160,6 +160,11 @@ class Method(nn.Module, ABC):
         self.generator = torch.Generator().manual_seed(seed)
 
     @classmethod
+    def model(cls, spec: str) -> str:
+        """The backbone as this method trains it, from --model; e.g. with the pooling that the method needs."""
+        return spec
+
+    @classmethod
     def shown(cls, setup: Setup) -> tuple[ViewSpec, ...]:
         """The positive views, the first of them the one that others may share augmentations with."""
         return tuple(ViewSpec(role, recipe) for role, recipe in cls.views.items())

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from cuewise.data import Batch
 from cuewise.encoders.heads import mlp, unit
-from cuewise.methods.hard import Contrast, everyones_rows
+from cuewise.methods.in_batch import contrast_views
 from cuewise.methods.method import (
     Method,
     MethodSettings,
@@ -22,7 +22,6 @@ from cuewise.methods.method import (
     check_statistics,
     embed_batches,
 )
-from cuewise.objectives.nt_xent import in_batch, nt_xent
 
 
 @dataclass(frozen=True)
@@ -70,30 +69,12 @@ class SimCLR(Method):
         ns = (ns_first, ns_second) if ns_first is not None and ns_second is not None else None
         everyone = (self.comm.gather(z[0]), self.comm.gather(z[1]))  # W·B×C each
         with torch.autocast(z[0].device.type, enabled=False):
-            loss = self.contrast(z, everyone, None if ns is None else (self.own(ns[0]), self.own(ns[1])))
+            own = None if ns is None else (self.own(ns[0]), self.own(ns[1]))
+            loss = contrast_views(self, z, everyone, own, self.settings.temperature)
         return Step(loss, z[0].detach(), z[1].detach(), None if ns is None else ns[0].detach())
 
     def own(self, ns: Tensor) -> Tensor:
         return centred(ns, self.settings.center, self.comm)
-
-    def contrast(
-        self, z: tuple[Tensor, Tensor], everyone: tuple[Tensor, Tensor], ns: tuple[Tensor, Tensor] | None
-    ) -> Tensor:
-        """The loss of both views of all images, made harder where --hard says so."""
-        tau, dial, offset = self.settings.temperature, self.negatives, self.comm.rank * len(z[0])
-        if self.hard is None:
-            return nt_xent(z, everyone, ns, tau=tau, alpha=dial.weights, mode=dial.mode, offset=offset)
-        s_p, s_n, columns = in_batch(z, everyone, offset=offset)  # 2B, 2B×(2WB−2)
-        q = torch.cat(z)  # 2B×C
-        s_ns = torch.einsum("bc,bmc->bm", q, torch.cat(ns)) if ns is not None else None  # 2B×M
-
-        def rows() -> tuple[int, Tensor]:
-            return everyones_rows(self.comm, len(q), 2, q.device)
-
-        bank = torch.cat(everyone)  # 2WB×C
-        return self.hard.loss(
-            Contrast(q, bank, s_p, s_n, s_ns, columns, tau, dial, self.progress, rows, self.generator)
-        )
 
     def embed_with_negatives(self, batch: Batch, source: str) -> tuple[Tensor, Tensor | None]:
         """A view B×C and the negatives made of it B×M×C; each batch of negatives passes by itself unless shared."""

@@ -12,6 +12,8 @@ from torch import Tensor, nn
 from cuewise.config import Optim
 from cuewise.errors import UserError
 
+BETAS = {"adam": (0.9, 0.999), "adamw": (0.9, 0.95)}
+
 
 class LARS(torch.optim.Optimizer):
     """Layer-wise adaptive rates: for tensors with more than one axis
@@ -70,13 +72,14 @@ def build_optimizer(module: nn.Module, config: Optim, batch_size: int) -> torch.
         {"params": plain, "weight_decay": 0.0},
     ]
     groups = [g for g in groups if g["params"]]
+    betas: Any = config.betas or BETAS.get(config.name)
     fused = all(p.device.type in ("cpu", "cuda") for g in groups for p in g["params"])
     if config.name == "sgd":
         return torch.optim.SGD(groups, lr=lr, momentum=momentum, fused=fused)
     if config.name == "adam":
-        return torch.optim.Adam(groups, lr=lr, fused=fused)
+        return torch.optim.Adam(groups, lr=lr, betas=betas, fused=fused)
     if config.name == "adamw":
-        return torch.optim.AdamW(groups, lr=lr, betas=(0.9, 0.95), fused=fused)
+        return torch.optim.AdamW(groups, lr=lr, betas=betas, fused=fused)
     if config.name == "lars":
         return LARS(groups, lr=lr, momentum=momentum)
     raise UserError(f"optim.name {config.name!r}: sgd, adam, adamw or lars")
@@ -89,7 +92,7 @@ def scaled_lr(config: Optim, batch_size: int) -> float:
 
 def lr_factor(config: Optim, step: int, steps_per_epoch: int, total: int) -> float:
     """What the base rate is multiplied by at a step: linear warm-up, then cosine to 0, or ×0.1 at each milestone."""
-    warmup = config.warmup_epochs * steps_per_epoch
+    warmup = config.warmup_epochs * steps_per_epoch + config.warmup_share * total
     if warmup >= total:
         warmup = total * 0.1  # a run shorter than its warm-up keeps the shape
     if step < warmup:

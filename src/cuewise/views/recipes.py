@@ -176,6 +176,8 @@ RECIPES: dict[str, Recipe] = {
     "supervised": Recipe(),
     # Wu et al. 2018, instance discrimination: crop, grey, jitter (always), flip
     "insdis": Recipe(jitter=(0.4, 0.4, 0.4, 0.4), jitter_p=1.0, gray_p=0.2),
+    # He et al. 2022, MAE: crop, flip
+    "mae": Recipe(scale=(0.2, 1.0)),
     # Tian et al. 2020, CMC: crop, flip
     "cmc": Recipe(scale=(0.2, 1.0)),
     # Tian et al. 2020, InfoMin: crop, flip, jitter, blur, grey; RandAugment is added by the method
