@@ -12,7 +12,19 @@ from cuewise.compiled import keep_kernels
 keep_kernels()
 
 __version__ = "0.1.0"
-_VERBS = ["audit", "compare", "demo", "embed", "export", "make", "pretrain", "probe", "reproduce", "score"]
+_VERBS = [
+    "audit",
+    "compare",
+    "cost",
+    "demo",
+    "embed",
+    "export",
+    "make",
+    "pretrain",
+    "probe",
+    "reproduce",
+    "score",
+]
 _FROM = {
     **{name: ("cuewise.verbs", name) for name in _VERBS},
     "list": ("cuewise.verbs", "list_"),

@@ -19,6 +19,7 @@ __all__ = [
     "UserError",
     "audit",
     "compare",
+    "cost",
     "demo",
     "embed",
     "export",
@@ -352,6 +353,21 @@ def export(
     pretrained: take the library's published weights of torchvision/NAME or timm/NAME: from its cache, else downloaded
     normalise: onnx: put mean and std into the file, which then takes RGB in 0…1
     overwrite: replace the file in --out
+    """
+
+def cost(
+    model: str | Path | Callable[..., Any],
+    *,
+    size: int | None = None,
+    batch_size: int = 32,
+    device: str = "auto",
+) -> dict[str, Any]:
+    """Count parameters and FLOPs per image, and measure speed and memory, of a forward pass and of a training step.
+
+    model: a run folder, encoder.safetensors, torchvision/NAME, timm/NAME (add :FILE for weights), package.module:factory
+    size: side of the input in pixels [the model's own]
+    batch_size: images per forward pass and per training step [32]
+    device: auto, cpu, cuda, mps [auto]
     """
 
 def reproduce(

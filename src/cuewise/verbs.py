@@ -432,6 +432,23 @@ def export(
     return export_encoder(spec, format, Path(out), normalise=normalise, overwrite=overwrite)
 
 
+def cost(
+    model: Model,
+    *,
+    size: Size = None,
+    batch_size: Annotated[int, "images per forward pass and per training step", MACHINE] = 32,
+    device: Device = "auto",
+) -> Result:
+    """Count parameters and FLOPs per image, and measure speed and memory, of a forward pass and of a training step.
+
+    cuewise cost torchvision/resnet18 --size 64
+    cuewise cost runs/plain --batch-size 16
+    """
+    from cuewise.train.cost import cost_of
+
+    return cost_of(specified(model, None, False), size=size, batch_size=batch_size, device=device)
+
+
 def reproduce(
     *name: Annotated[str, "studies to run (see `cuewise list studies`) [all]"],
     out: Annotated[
@@ -512,5 +529,5 @@ def list_(
 
 VERBS: dict[str, Callable[..., dict[str, Any]]] = {
     f.__name__.rstrip("_"): f
-    for f in (demo, pretrain, embed, probe, audit, score, compare, make, export, reproduce, list_)
+    for f in (demo, pretrain, embed, probe, audit, score, compare, make, export, cost, reproduce, list_)
 }

@@ -19,7 +19,7 @@ from cuewise.methods import methods
 from cuewise.train.loop import optimise
 from cuewise.train.optim import lr_factor, scaled_lr
 from cuewise.train.pretrain import build
-from tests.methods.conftest import SMALL
+from tests.methods.conftest import SMALL, TRANSFORMERS
 
 STEPS, BATCH = 3, 16
 METHODS = sorted(methods())
@@ -47,6 +47,14 @@ SETTINGS: dict[str, Any] = {
     "beta": 0.9,
     "weight": 0.9,
     "warmup": 0.9,
+    "weights": [0.5, 0.4, 0.1],
+    "mask": 0.25,
+    "sigma": 0.3,
+    "raw_sigma": True,
+    "views": 1,  # refused while there is contrast: tests/methods/test_can.py
+    "decoder_width": 64,
+    "decoder_depth": 2,
+    "normalise_target": True,
 }
 NEEDS_NEGATIVES = ("statistics", "center", "negatives_gradient", "negatives_stop_gradient")
 DIALS: dict[str, Any] = {
@@ -87,11 +95,13 @@ OPTIM: dict[str, Any] = {
     "lr": 0.5,
     "reference_batch": 16,
     "momentum": 0.1,
+    "betas": [0.5, 0.6],
     "weight_decay": 0.1,
     "decay_all": False,
     "schedule": "constant",
     "milestones": [0.1],
     "warmup_epochs": 1.0,
+    "warmup_share": 0.5,
     "clip": 1e-3,
 }
 # what is where a run is computed, not what; and what is tested with files of its own
@@ -145,6 +155,8 @@ def small(name: str) -> dict[str, Any]:
     """The method with small heads, and what it cannot do without."""
     kept = {k: v for k, v in SMALL[name].items() if k != "images"}
     base: dict[str, Any] = {"method": name, name: kept}
+    if name in TRANSFORMERS:
+        base["model"] = "cuewise/vit-tiny?width=64&depth=1"
     return base | ({"leave_out": ["color", "rotation"]} if methods()[name].leaves_out else {})
 
 

@@ -13,6 +13,7 @@ from cuewise.encoders.load import build, load_encoder
 from cuewise.methods import Method, Negatives, Setup, method
 from cuewise.methods.masking import Draws, visible_patches
 from cuewise.methods.method import Alone
+from cuewise.train.optim import build_optimizer, lr_factor, scaled_lr
 from tests.contract.test_methods import train
 from tests.methods.conftest import small_batch, small_method
 
@@ -210,3 +211,34 @@ def test_pictures_show_what_is_seen_and_predicted(settings: dict[str, Any], colu
     if "reconstruction" in shown:  # visible patches stay
         same = (shown["reconstruction"] == shown["image"]).all(-1).mean()
         assert 0.45 < same < 0.65
+
+
+def test_two_views_without_contrast_are_an_average_over_both() -> None:
+    one, two = (small_method("can", weights=[0, 1, 0], views=n) for n in (1, 2))
+    assert len(type(one).shown(one.setup)) == 1
+    step = two(small_batch(two))
+    assert step.positive is not None
+    assert float(step.loss) != float(one(small_batch(one)).loss)
+
+
+def test_warm_up_is_a_share_of_training_and_the_rate_follows_the_batch() -> None:
+    config = resolve({"method": "can", "model": "cuewise/vit-tiny", "batch_size": 512})
+    assert scaled_lr(config.optim, config.batch_size) == 2 * 2.5e-4
+    factors = [lr_factor(config.optim, step, 10, 1000) for step in range(1000)]
+    assert factors[:50] == pytest.approx([(i + 1) / 50 for i in range(50)])
+    assert factors[50:] == sorted(factors[50:], reverse=True)
+    asked = resolve({"method": "can", "model": "cuewise/vit-tiny", "optim": {"warmup_epochs": 3}})
+    assert (asked.optim.warmup_share, asked.optim.warmup_epochs) == (0.0, 3)
+    with pytest.raises(UserError, match="exclude each other"):
+        resolve({"optim": {"warmup_epochs": 3, "warmup_share": 0.1}})
+
+
+def test_adamw_decays_neither_biases_nor_norms() -> None:
+    m, config = small_method("can"), resolve({"method": "can", "model": "cuewise/vit-tiny"})
+    optimizer = build_optimizer(m, config.optim, 256)
+    assert isinstance(optimizer, torch.optim.AdamW)
+    assert {g["betas"] for g in optimizer.param_groups} == {(0.9, 0.95)}
+    decay, plain = optimizer.param_groups
+    assert (decay["weight_decay"], plain["weight_decay"]) == (0.05, 0.0)
+    assert all(p.ndim > 1 for p in decay["params"])
+    assert all(p.ndim == 1 for p in plain["params"])

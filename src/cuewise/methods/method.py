@@ -8,7 +8,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from cuewise.data import Batch
@@ -197,6 +199,13 @@ class Method(nn.Module, ABC):
     def chance_loss(self) -> float | None:
         """The loss of a network that knows nothing, where the method has one."""
         return None
+
+    def pictures(self, batch: Batch) -> dict[str, NDArray[np.uint8]]:
+        """Name → N×H×W×3: what the method sees and predicts of normalised views, where that is a picture.
+
+        A picture called "reconstruction" is also followed over training. No random numbers of the run are used.
+        """
+        return {}
 
     def get_extra_state(self) -> Tensor:
         return self.generator.get_state()

@@ -19,6 +19,7 @@ from cuewise.data import Dataset, Loader, auto_workers
 from cuewise.encoders import Encoder
 from cuewise.encoders.embed import Embedded, embed_dataset
 from cuewise.errors import UserError
+from cuewise.probes.layer_decay import layer_decayed
 from cuewise.probes.probe import Labels, Probe, held_out
 from cuewise.progress import Progress
 from cuewise.views import RECIPES, View, Views
@@ -28,7 +29,10 @@ Loss = Callable[[Tensor, Tensor], Tensor]
 
 @dataclass(frozen=True)
 class Tuning:
-    """SGD with momentum 0.9 on all weights; several rates mean the best one on a held-out fifth, then all images."""
+    """SGD with momentum 0.9 on all weights, or AdamW with a decay of the rate per layer of a vision transformer.
+
+    Several rates mean the best one on a held-out fifth, then all images.
+    """
 
     lr: tuple[float, ...]
     batch_size: int
@@ -36,12 +40,15 @@ class Tuning:
     drops: tuple[int, ...] = ()  # epochs after which the rate is a tenth; none: cosine to 0
     weight_decay: float = 1e-4
     iterations: int | None = None
+    layer_decay: float | None = None  # AdamW
+    warmup: float = 0.0  # share of training
 
     def __str__(self) -> str:
         rates = "|".join(f"{v:g}" for v in self.lr)
         length = f"epochs{self.epochs}" if self.iterations is None else f"iterations{self.iterations}"
         fall = f"x0.1at{'-'.join(map(str, self.drops))}" if self.drops else "cosine"
-        return f"lr{rates}_batch{self.batch_size}_{length}_{fall}_wd{self.weight_decay:g}"
+        layers = f"_layerdecay{self.layer_decay:g}" if self.layer_decay else ""
+        return f"lr{rates}_batch{self.batch_size}_{length}_{fall}_wd{self.weight_decay:g}{layers}"
 
 
 TUNINGS = {
@@ -49,6 +56,8 @@ TUNINGS = {
     "transfer": Tuning((0.01, 0.03, 0.1), 128, 100),
     # Geirhos et al. 2019, as Mishra et al. use it: on clean images after training on a mixture
     "clean": Tuning((0.01,), 256, 60, (30,)),
+    # He et al. 2022 and CAN: 50 epochs with layer decay 0.75, 5 of them warm-up
+    "vit": Tuning((1e-3,), 256, 50, weight_decay=0.05, layer_decay=0.75, warmup=0.1),
     # Mishra et al., section 2.8: lr 0.003 and 90,000 iterations are published, batch and decay follow DeepCluster
     "voc": Tuning((0.003,), 16, None, weight_decay=1e-6, iterations=90_000),
 }
@@ -87,7 +96,8 @@ class FinetuneProbe(Probe):
     @property
     def protocol(self) -> str:
         early = f"_stopped_at_{self.steps}_steps" if self.steps else ""
-        return f"finetune_sgd_{self.tuning}{early}"
+        solver = "adamw" if self.tuning.layer_decay else "sgd"
+        return f"finetune_{solver}_{self.tuning}{early}"
 
     def fit(self, X: Any, y: Labels, groups: Labels | None = None) -> Self:
         """X is a Dataset; y has a label (or a row of labels) for each of its images."""
@@ -153,12 +163,17 @@ class FinetuneProbe(Probe):
         epochs = t.epochs or math.ceil((t.iterations or 1) / loader.steps_per_epoch)
         total = t.iterations or epochs * loader.steps_per_epoch
         last = min(total, self.steps or total)
-        solver = torch.optim.SGD(network.parameters(), lr=lr, momentum=0.9, weight_decay=t.weight_decay)
+        solver: torch.optim.Optimizer
+        if t.layer_decay:
+            solver = layer_decayed(encoder, head, lr, t.layer_decay, t.weight_decay)
+        else:
+            solver = torch.optim.SGD(network.parameters(), lr=lr, momentum=0.9, weight_decay=t.weight_decay)
         with Progress(last, "steps", f"fine-tuning, lr {lr:g}") as bar:
             for step, batch in enumerate(loader.batches(epochs=epochs)):
                 if step >= last:
                     break
-                solver.param_groups[0]["lr"] = lr * self._factor(step, total, batch.epoch)
+                for group in solver.param_groups:
+                    group["lr"] = lr * group.get("scale", 1.0) * self._factor(step, total, batch.epoch)
                 z = head(encoder(encoder.normalise(batch.views["image"].to(device))))
                 loss = self.loss(z, torch.from_numpy(y[batch.index.numpy()]).to(device))
                 if not torch.isfinite(loss):
@@ -174,4 +189,7 @@ class FinetuneProbe(Probe):
     def _factor(self, step: int, total: int, epoch: int) -> float:
         if self.tuning.drops:
             return 0.1 ** sum(epoch >= drop for drop in self.tuning.drops)
-        return 0.5 * (1 + math.cos(math.pi * step / total))
+        warmup = self.tuning.warmup * total
+        if step < warmup:
+            return min(1.0, (step + 1) / warmup)
+        return 0.5 * (1 + math.cos(math.pi * (step - warmup) / (total - warmup)))

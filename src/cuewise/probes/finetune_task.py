@@ -19,10 +19,12 @@ class Finetune(ProbeKind):
     """Train the whole network, then score its answers."""
 
     name = "finetune"
-    summary = "the whole network is trained further (--preset transfer or clean)"
+    summary = "the whole network is trained further (--preset transfer, clean or vit)"
     estimator = FinetuneProbe
 
-    preset: Annotated[str | None, "a paper's settings: transfer, clean [transfer]"] = None
+    preset: Annotated[
+        str | None, "a paper's settings: transfer, clean, vit (layer decay, for transformers) [transfer]"
+    ] = None
     class_map: Annotated[
         str | None,
         "JSON or CSV that says which training class a class of a test set is, where the names differ",
@@ -37,7 +39,7 @@ class Finetune(ProbeKind):
     def run(self, task: Task) -> list[Score]:
         chosen = tuning(
             self.preset or "transfer",
-            ("transfer", "clean"),
+            ("transfer", "clean", "vit"),
             epochs=self.epochs,
             batch_size=self.batch_size,
             lr=self.lr,

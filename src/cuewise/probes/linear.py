@@ -57,10 +57,12 @@ class Linear(ProbeKind):
     """The exact probe, or a paper's schedule on the same features."""
 
     name = "linear"
-    summary = "logistic regression on frozen features, exact (or --preset ns, moco, looc, frozen_conv)"
+    summary = "logistic regression on frozen features, exact (or --preset ns, moco, looc, can, frozen_conv)"
     estimator = LinearProbe
 
-    preset: Annotated[str | None, "a paper's settings: ns, moco, looc, frozen_conv [the exact probe]"] = None
+    preset: Annotated[
+        str | None, "a paper's settings: ns, moco, looc, can, frozen_conv [the exact probe]"
+    ] = None
     class_map: Annotated[
         str | None,
         "JSON or CSV that says which training class a class of a test set is, where the names differ",

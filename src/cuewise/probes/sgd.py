@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Self
 
@@ -14,6 +15,7 @@ from torch import Tensor
 from cuewise.errors import UserError
 from cuewise.probes.probe import Features, Labels, Probe, check_features, check_training_set, held_out
 from cuewise.probes.solve import Loss, logits, standardiser
+from cuewise.train.optim import LARS
 
 
 @dataclass(frozen=True)
@@ -23,18 +25,25 @@ class Schedule:
     lr: tuple[float, ...]
     batch_size: int
     epochs: int
-    milestones: tuple[int, ...]  # epochs after which the rate is a tenth
+    milestones: tuple[int, ...]  # epochs after which the rate is a tenth; none: cosine to 0
     momentum: float = 0.9
     weight_decay: float = 0.0
     standardise: bool = False
+    lars: bool = False
     conv: bool = False  # on the last feature map instead of its mean
 
     def __str__(self) -> str:
         rates, drops = "|".join(f"{v:g}" for v in self.lr), "-".join(map(str, self.milestones))
         scaled = "_standardised" if self.standardise else ""
-        return (
-            f"lr{rates}_batch{self.batch_size}_epochs{self.epochs}_x0.1at{drops}_m{self.momentum:g}{scaled}"
-        )
+        fall = f"x0.1at{drops}" if drops else "cosine"
+        kind = "_lars" if self.lars else ""
+        return f"lr{rates}_batch{self.batch_size}_epochs{self.epochs}_{fall}_m{self.momentum:g}{scaled}{kind}"
+
+    def factor(self, epoch: int) -> float:
+        """What the rate is multiplied by in an epoch."""
+        if not self.milestones:
+            return 0.5 * (1 + math.cos(math.pi * epoch / self.epochs))
+        return float(0.1 ** sum(epoch >= m for m in self.milestones))
 
 
 PRESETS = {
@@ -44,6 +53,8 @@ PRESETS = {
     "moco": Schedule((30.0,), 256, 100, (60, 80)),
     # Xiao et al. 2021, appendix D: drops at 60 % and 80 % of 200 epochs
     "looc": Schedule((30.0,), 256, 200, (120, 160)),
+    # CAN and He et al. 2022 (MAE): LARS, a base rate of 0.1 for 256 images at batch 16,384, features standardised
+    "can": Schedule((6.4,), 16384, 90, (), standardise=True, lars=True),
     # Mishra et al., section 2.5.2: the paper fixes the layer and says that the rest was chosen on validation images
     "frozen_conv": Schedule((0.01, 0.1, 1.0), 256, 100, (60, 80), standardise=True, conv=True),
 }
@@ -57,7 +68,7 @@ def schedule(preset: str) -> Schedule:
 
 
 class SGDProbe(Probe):
-    """A linear layer trained with a published schedule (presets ns, moco, looc, frozen_conv) on fixed features."""
+    """A linear layer trained with a published schedule (presets ns, moco, looc, can, frozen_conv) on fixed features."""
 
     def __init__(self, preset: str = "ns", seed: int = 0, schedule: Schedule | None = None) -> None:
         self.preset, self.seed, self.schedule = preset, seed, schedule
@@ -115,11 +126,12 @@ def descend(x: Tensor, y: Tensor, loss: Loss, outputs: int, s: Schedule, lr: flo
     w = torch.zeros(x.shape[1] + 1, outputs)
     w[:-1].normal_(0, 0.01, generator=generator)
     w.requires_grad_(True)
-    solver = torch.optim.SGD([w], lr=lr, momentum=s.momentum, weight_decay=s.weight_decay)
+    kind = LARS if s.lars else torch.optim.SGD
+    solver = kind([w], lr=lr, momentum=s.momentum, weight_decay=s.weight_decay)
     with torch.inference_mode(False), torch.enable_grad():
         for epoch in range(s.epochs):
             for group in solver.param_groups:
-                group["lr"] = lr * 0.1 ** sum(epoch >= m for m in s.milestones)
+                group["lr"] = lr * s.factor(epoch)
             for rows in torch.randperm(len(x), generator=generator).split(s.batch_size):
                 solver.zero_grad(set_to_none=True)
                 loss(logits(x[rows], w), y[rows]).backward()  # type: ignore[no-untyped-call]

@@ -33,7 +33,13 @@ def report_audits(
     names = [d["model"]["name"] for d in documents]
     runs = {n: Path(d["model"]["run"]) for n, d in zip(names, documents) if d["model"].get("run")}
     curves = {n: read_metrics(r / "metrics.jsonl") for n, r in runs.items() if (r / "metrics.jsonl").exists()}
-    pictures = {f"First views: {n}": r / "views.png" for n, r in runs.items() if (r / "views.png").exists()}
+    titles = {"views.png": "First views", "reconstructions.png": "Reconstructions over training"}
+    pictures = {
+        f"{title}: {name}": run / file
+        for name, run in runs.items()
+        for file, title in titles.items()
+        if (run / file).exists()
+    }
     for name, run in runs.items() if cards else ():
         card_of_run(run, next(d for d in documents if d["model"]["name"] == name)["scores"])
     page = write_report(

@@ -22,10 +22,11 @@ from cuewise.methods import Method, Step
 from cuewise.train.checkpoint import write_atomically
 from cuewise.train.dials import Dials
 from cuewise.train.optim import lr_factor, scaled_lr
+from cuewise.train.pictures import Reconstructions, show_views
 from cuewise.train.telemetry import Telemetry, diverged
-from cuewise.views import Views, contact_sheet
+from cuewise.views import Views
 
-FORMAT = 2  # of the checkpoint
+FORMAT = 3  # of the checkpoint
 
 
 @dataclass
@@ -46,6 +47,7 @@ class Run:
     window: list[Tensor] = field(default_factory=list)  # losses since the last row
     dials: Dials = field(default_factory=Dials)
     skipped: dict[str, str] = field(default_factory=dict)
+    reconstructions: Reconstructions = field(default_factory=Reconstructions)
 
     @property
     def total(self) -> int:
@@ -74,7 +76,9 @@ def fit(run: Run, banner: Sequence[str] = ()) -> None:
             telemetry.batch_came()
             telemetry.skipped(batch.skipped)
             if run.step == 0 and run.first:
-                show_views(batch, run)
+                show_views(batch, run.method, run.fabric.device, run.folder)
+                run.reconstructions.begin(batch)
+                run.reconstructions.add(run.method, run.fabric.device, 0, run.folder)
 
             lr = base_lr * lr_factor(config.optim, run.step, per_epoch, run.total)
             for group in run.optimizer.param_groups:
@@ -91,6 +95,8 @@ def fit(run: Run, banner: Sequence[str] = ()) -> None:
                 check_finite(run)
             if over or (ended and run.step // per_epoch % config.loop.val_every == 0):
                 telemetry.scores(run.epoch_end(run, measure=not halt))
+            if run.first and writes and (over or run.reconstructions.due(run.step, run.total)):
+                run.reconstructions.add(run.method, run.fabric.device, run.step, run.folder)
             if writes:
                 save(run)
                 saved = time.monotonic()
@@ -148,6 +154,7 @@ def save(run: Run) -> None:
             "window": [float(x) for x in run.window],
             "recent": run.dials.recent,
             "skipped": run.skipped,
+            "reconstructions": run.reconstructions.state(),
         }
         write_atomically(content, run.folder / "checkpoints" / "last.ckpt")
     run.saved = run.step
@@ -170,16 +177,7 @@ def restore(run: Run, content: dict[str, Any]) -> None:
     run.window = [torch.tensor(x) for x in content["window"]]
     run.dials.recent = content["recent"]
     run.skipped = dict(content["skipped"])
-
-
-def show_views(batch: Batch, run: Run) -> None:
-    """RUN/views.png: the first images of the first batch as the encoder sees them."""
-    columns: dict[str, Any] = {}
-    for role, x in batch.views.items():
-        single = x.ndim == 4 or x.shape[1] == 1
-        stacks = [x.flatten(0, -4)] if single else list(x.unbind(1))  # negatives have one column each
-        columns |= {role if single else f"{role} {i + 1}": y[:8].numpy() for i, y in enumerate(stacks)}
-    contact_sheet(columns).save(run.folder / "views.png")
+    run.reconstructions = Reconstructions(**content["reconstructions"])
 
 
 def _anyone(flag: bool, fabric: Fabric) -> bool:

@@ -1,0 +1,78 @@
+"""Masked methods: neighbours, fine-tuning, how well hidden patches are predicted, and what a step costs."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+
+from cuewise.data import Batch
+from cuewise.objectives.masked import patchify, reconstruction
+from cuewise.probes.finetune import TUNINGS, FinetuneProbe
+from cuewise.probes.knn import KNNProbe
+from cuewise.probes.probe import held_out
+from cuewise.studies.measures.arm import TrainedArm
+from cuewise.studies.measures.measure import Quantities, measure
+from cuewise.train.cost import flops, made_up
+from cuewise.train.reload import load_method
+
+TUNED, STEPS = 1600, 60  # images and steps of fine-tuning
+SHOWN = 256  # images that are reconstructed
+
+
+@measure("knn", "k-NN accuracy on images like those that were trained on", "probe", "clean?")
+def knn(arm: TrainedArm) -> Quantities:
+    fitted = arm.model.features(arm.data("probe"))
+    rows, tested = np.arange(len(fitted.labels)), fitted
+    held = rows
+    if "clean" in arm.lab.sets:
+        tested = arm.model.features(arm.data("clean"))
+        held = np.arange(len(tested.labels))
+    else:
+        rows, held = held_out(fitted.labels, np.random.default_rng([0, 1]))
+    probe = KNNProbe().fit(fitted.features[rows], fitted.labels[rows])
+    return {"knn": float((probe.predict(tested.features[held]) == tested.labels[held]).mean())}
+
+
+@measure(
+    "finetuned", "accuracy after fine-tuning with layer decay on a part of the images", "probe", "clean?"
+)
+def finetuned(arm: TrainedArm) -> Quantities:
+    whole = arm.data("probe")
+    order = np.random.default_rng(0).permutation(len(whole))
+    data = whole.select(order[:TUNED])
+    test = arm.data("clean") if "clean" in arm.lab.sets else whole.select(order[TUNED : 2 * TUNED])
+    assert data.labels is not None
+    assert test.labels is not None
+    probe = FinetuneProbe(arm.model.encoder, TUNINGS["vit"], steps=STEPS, workers=0).fit(data, data.labels)
+    out = probe.answers(test)
+    return {"finetuned": float((out.features.argmax(1) == test.labels[out.index]).mean())}
+
+
+@measure("cost", "FLOPs of a forward pass of all views with all heads, per image", "probe")
+def cost(arm: TrainedArm) -> Quantities:
+    method = load_method(arm.folder)
+    batch = made_up(method, 2, torch.device("cpu"))
+    with torch.no_grad():
+        return {"gflops": flops(lambda: method(batch)) / 2e9}
+
+
+@measure(
+    "reconstruction", "error on hidden patches, over that of predicting each image's mean", "probe", "clean?"
+)
+def hidden_patches(arm: TrainedArm) -> Quantities:
+    """Of arms that reconstruct; others have no such quantity."""
+    method = load_method(arm.folder)
+    data = arm.data("clean" if "clean" in arm.lab.sets else "probe")
+    images = torch.from_numpy(np.stack([data.image(i) for i in range(min(SHOWN, len(data)))]))
+    x = method.encoder.normalise(images)
+    with torch.no_grad():
+        step = method(
+            Batch({view.role: x for view in type(method).shown(method.setup)}, torch.arange(len(x)))
+        )
+    if "reconstruction" not in step.extra:
+        return {}
+    clean = patchify(x, method.encoder.patch)
+    mean = clean.mean(1, keepdim=True).expand_as(clean)
+    error = float(step.extra["reconstruction"])
+    by_mean = float(reconstruction(mean, clean, torch.ones(clean.shape[:2], dtype=torch.bool)))
+    return {"reconstruction": error, "reconstruction/ratio": error / by_mean}

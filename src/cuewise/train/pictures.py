@@ -1,0 +1,84 @@
+"""Pictures of a run: the first views as the encoder sees them, and what the method makes of them over training."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from cuewise.data import Batch
+from cuewise.methods import Method
+from cuewise.views import contact_sheet
+
+ROWS = 8
+GROWS = "reconstruction"  # the picture of a method that gets one column per moment of training
+MOMENTS = 4  # parts of training after each of which a column is added
+
+
+def first_views(batch: Batch) -> Batch:
+    """The first images of a batch, uint8."""
+    return Batch({role: x[:ROWS].clone() for role, x in batch.views.items()}, batch.index[:ROWS])
+
+
+@torch.no_grad()
+def pictures_of(method: Method, batch: Batch, device: torch.device) -> dict[str, Any]:
+    """What the method shows of a batch of uint8 views; nothing of it changes the run."""
+    training = method.training
+    try:
+        return method.eval().pictures(batch.to(device, method.encoder.normalise))
+    finally:
+        method.train(training)
+
+
+def show_views(batch: Batch, method: Method, device: torch.device, folder: Path) -> None:
+    """RUN/views.png: the first images of the first batch as the encoder sees them, and the method's own pictures."""
+    columns: dict[str, Any] = {}
+    for role, x in batch.views.items():
+        single = x.ndim == 4 or x.shape[1] == 1
+        stacks = [x.flatten(0, -4)] if single else list(x.unbind(1))  # negatives have one column each
+        columns |= {role if single else f"{role} {i + 1}": y[:ROWS].numpy() for i, y in enumerate(stacks)}
+    own = pictures_of(method, first_views(batch), device)
+    own.pop("image", None)  # a view as it is
+    contact_sheet(columns | own).save(folder / "views.png")
+
+
+@dataclass
+class Reconstructions:
+    """RUN/reconstructions.png: the same images at the start, over training and at the end, with the same masks and noise.
+
+    views    the images, uint8 by role; none where the method reconstructs nothing
+    columns  "step N" → N×H×W×3 uint8
+    """
+
+    views: dict[str, Tensor] = field(default_factory=dict)
+    columns: dict[str, Tensor] = field(default_factory=dict)
+
+    def begin(self, batch: Batch) -> None:
+        """These images from now on."""
+        self.views = {role: x for role, x in first_views(batch).views.items() if x.ndim == 4}
+
+    def due(self, step: int, total: int) -> bool:
+        """Whether a part of training ended since the last column."""
+        last = max((int(name.split()[1]) for name in self.columns), default=-1)
+        return bool(self.views) and MOMENTS * step // total > MOMENTS * last // total
+
+    def add(self, method: Method, device: torch.device, step: int, folder: Path) -> None:
+        """A column for this step, and the picture written again."""
+        if not self.views:
+            return
+        shown = pictures_of(method, Batch(self.views, torch.arange(ROWS)), device)
+        if GROWS not in shown:
+            self.views = {}
+            return
+        self.columns[f"step {step}"] = torch.from_numpy(shown[GROWS])
+        sheet: dict[str, Any] = {}
+        for name, pixels in shown.items():
+            sheet |= {n: c.numpy() for n, c in self.columns.items()} if name == GROWS else {name: pixels}
+        contact_sheet(sheet).save(folder / "reconstructions.png")
+
+    def state(self) -> dict[str, Any]:
+        """For the checkpoint."""
+        return {"views": self.views, "columns": self.columns}
