@@ -141,6 +141,8 @@ def pretrain(
         asked["model"] = with_pretrained(asked["model"], pretrained)
     if "hard" in asked and isinstance(asked["hard"], str):
         asked["hard"] = {"name": asked["hard"]}
+    if "crops" in asked and isinstance(asked["crops"], str):
+        asked["crops"] = {"name": asked["crops"]}
     if data:
         asked["data"] = joined(data)
     layers: list[Mapping[str, Any]] = [settings_of(str(config))] if config else []

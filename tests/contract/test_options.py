@@ -68,7 +68,7 @@ DIALS: dict[str, Any] = {
     "suppress": "gaussian",
     "color_jitter": False,
     "hard": {"name": "ifm"},
-    "crops": "object",
+    "crops": {"name": "object"},
     "size": 20,
     "epochs": 1,
     "batch_size": 8,

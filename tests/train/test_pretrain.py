@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 import torch
 import yaml
+from PIL import Image
 
 from cuewise import UserError, pretrain
 from cuewise.encoders import load_encoder
@@ -260,13 +261,30 @@ def test_two_processes_on_cpu_from_the_shell(folder: Path, tmp_path: Path) -> No
         ({"model": "torchvision/resnet5000"}, "torchvision has no model"),
         ({"model": "timm/resnet5o"}, "did you mean"),
         ({"model": "nowhere.module:factory"}, "cannot import"),
-        ({"crops": "object"}, "only random"),
+        ({"crops": "objects"}, "--crops objects: random or object"),
         ({"size": 4}, "8 or more"),
     ],
 )
 def test_mistakes_are_told(folder: Path, tmp_path: Path, options: dict[str, Any], message: str) -> None:
     with pytest.raises(UserError, match=message):
         pretrain(str(folder), out=str(tmp_path / "run"), **{**SMALL, **options})
+
+
+def test_object_crops_are_shown_and_counted(tmp_path: Path) -> None:
+    """Boxes are drawn into views.png, and images without boxes are counted and said."""
+    scenes = ["shapes:scenes?n=48&size=32", "shapes?n=16&size=32"]
+    options = {**SMALL, "size": 32, "crops": "object", "set": [*SMALL["set"], "crops.minimum=8"]}
+    pretrain(*scenes, out=str(tmp_path / "object"), **options)
+    pretrain(*scenes, out=str(tmp_path / "random"), **{**options, "crops": "random", "set": SMALL["set"]})
+    rows = [json.loads(x) for x in (tmp_path / "object" / "metrics.jsonl").read_text().splitlines()]
+    boxed = [row["train/boxed"] for row in rows if "train/boxed" in row]
+    assert boxed
+    assert 0.5 < boxed[-1] < 1
+    assert "have no box that can be used" in (tmp_path / "object" / "train.log").read_text()
+    widths = [Image.open(tmp_path / run / "views.png").width for run in ("object", "random")]
+    assert widths[0] > widths[1]  # one more column: whole images with boxes
+    card = json.loads((tmp_path / "object" / "encoder.json").read_text())
+    assert card["cues"]["crops"]["mode"] == "dilate"
 
 
 def test_no_data_and_missing_data(tmp_path: Path) -> None:

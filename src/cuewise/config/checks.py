@@ -16,8 +16,8 @@ def check_dials(config: Config, kind: type[Method]) -> None:
     _check_augmentations(config, kind)
     if config.suppress is not None:
         suppressor(config.suppress)  # or an error that lists them
-    if config.crops != "random":
-        raise UserError(f"--crops {config.crops}: only random is available in this version")
+    if config.crops and not kind.takes_crops:
+        raise UserError(f"--crops object has no meaning for {kind.name}: it chooses its crops itself")
     for name, least in (("size", 8), ("epochs", 1), ("batch_size", 2), ("num_nodes", 1)):
         if getattr(config, name) < least:
             raise UserError(f"--{name.replace('_', '-')} {getattr(config, name)}: must be {least} or more")

@@ -145,7 +145,11 @@ class Config:
         CUES,
     ] = None
     color_jitter: Annotated[bool, "jitter colours (--no-color-jitter leaves it out) [on]", CUES] = True
-    crops: Annotated[str, "where crops are taken: random", CUES] = "random"
+    crops: Annotated[
+        dict[str, Any],
+        "where crops are taken: random, or object (boxes of objects; its settings are --set crops.*) [random]",
+        CUES,
+    ] = field(default_factory=dict)  # name and its settings; empty: random
     views: Views = field(default_factory=Views)
     optim: Optim = field(default_factory=Optim)
     loop: Loop = field(default_factory=Loop)

@@ -14,6 +14,7 @@ from cuewise.errors import UserError, nearest
 from cuewise.methods import Method, method, methods
 from cuewise.methods.hard import HARD
 from cuewise.options import COMMAS, convert
+from cuewise.views.object_crops import Settings as CropSettings
 
 
 def resolve(*layers: Mapping[str, Any]) -> Config:
@@ -27,6 +28,7 @@ def resolve(*layers: Mapping[str, Any]) -> Config:
             f"{strange[0]}.* are settings of the method {strange[0]}, and this run's method is {kind.name}"
         )
     hard = _resolve_hard(asked.pop("hard", None) or {}, kind)
+    crops = _resolve_crops(asked.pop("crops", None) or {})
     full = merge({"optim": dict(kind.optim)}, asked)
     if full["optim"].get("schedule") != "step" and not (asked.get("optim") or {}).get("milestones"):
         full["optim"].pop("milestones", None)  # the method's own, of a schedule that is not taken
@@ -34,7 +36,7 @@ def resolve(*layers: Mapping[str, Any]) -> Config:
         full["optim"].pop("warmup_share", None)  # the method's own, where epochs were asked for
     config = _build(Config, full, "")
     config.settings = dataclasses.asdict(_build(kind.Settings, settings, f"{kind.name}."))
-    config.hard = hard
+    config.hard, config.crops = hard, crops
     config.model = kind.model(config.model)
     check_dials(config, kind)
     return config
@@ -54,6 +56,21 @@ def _resolve_hard(asked: Any, kind: type[Method]) -> dict[str, Any]:
         takers = ", ".join(n for n, m in methods().items() if m.takes_hard)
         raise UserError(f"--hard {name} has no meaning for {kind.name}: it is for {takers}")
     return {"name": name, **dataclasses.asdict(_build(HARD[name], values, "hard."))}
+
+
+def _resolve_crops(asked: Any) -> dict[str, Any]:
+    """--crops NAME (in YAML also `crops: NAME`) and crops.*; empty for random crops."""
+    values = dict(asked) if isinstance(asked, Mapping) else {"name": asked}
+    name = values.pop("name", None)
+    if name not in (None, "random", "object"):
+        raise UserError(f"--crops {name}: random or object")
+    if name != "object":
+        if values:
+            raise UserError(f"crops.{next(iter(values))} is a setting of --crops object, which is not given")
+        return {}
+    settings = _build(CropSettings, values, "crops.")
+    settings.check()
+    return {"name": name, **dataclasses.asdict(settings)}
 
 
 def complete(config: Config, images: int) -> Config:

@@ -30,10 +30,17 @@ class Heads(nn.Module):
     """
 
     def __init__(
-        self, encoder: Encoder, names: Sequence[str], hidden: int, dim: int, own_stage: bool = False
+        self,
+        encoder: Encoder,
+        names: Sequence[str],
+        hidden: int,
+        dim: int,
+        own_stage: bool = False,
+        curvature: float | None = None,
     ) -> None:
         super().__init__()
         self.names, self.hidden, self.dim, self.own_stage = tuple(names), hidden, dim, own_stage
+        self.curvature = curvature  # of the hyperbolic space that head 0 was trained in, None without
         self.mlps = nn.ModuleList(mlp([encoder.dim, hidden, dim]) for _ in names)
         copies = names[1:] if own_stage else ()
         self.stages = nn.ModuleList(copy.deepcopy(last_stage(encoder)) for _ in copies)
@@ -160,6 +167,7 @@ def save_heads(heads: Heads, folder: Path, step: int) -> None:
         "hidden": heads.hidden,
         "dim": heads.dim,
         "own_stage": heads.own_stage,
+        **({} if heads.curvature is None else {"curvature": heads.curvature}),
         "step": step,
     }
     with aside(folder / "heads.json") as text:
@@ -180,6 +188,8 @@ def read_heads(encoder: Encoder, folder: Path) -> Heads | None:
             f"{folder}: the encoder is of step {step} and its heads are of step {about['step']} (a run that was "
             f"stopped while writing); continue it with --resume"
         )
-    heads = Heads(encoder, about["spaces"], about["hidden"], about["dim"], about["own_stage"])
+    heads = Heads(
+        encoder, about["spaces"], about["hidden"], about["dim"], about["own_stage"], about.get("curvature")
+    )
     heads.load_state_dict(read_weights(folder / "heads.safetensors"))
     return heads.eval()

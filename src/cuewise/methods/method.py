@@ -13,13 +13,14 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from cuewise.data import Batch
+from cuewise.data import Batch, Dataset
 from cuewise.encoders import Encoder
 from cuewise.encoders.momentum import split_rows
 from cuewise.errors import UserError
 from cuewise.objectives.nce import own_part
 from cuewise.registry import Registry, subclasses_of
 from cuewise.views import NEGATIVES, negative_role
+from cuewise.views.transform import CropLaw
 
 if TYPE_CHECKING:
     from cuewise.methods.hard import Hard
@@ -146,6 +147,7 @@ class Method(nn.Module, ABC):
     )  # of --alpha-mode, the default first; one: no choice
     takes_hard: ClassVar[bool] = False  # whether --hard has a meaning
     leaves_out: ClassVar[bool] = False  # whether --leave-out has a meaning
+    takes_crops: ClassVar[bool] = True  # whether --crops object has a meaning
     optim: ClassVar[Mapping[str, Any]]
     Settings: ClassVar[type[MethodSettings]]
 
@@ -175,6 +177,16 @@ class Method(nn.Module, ABC):
     def compared(cls, setup: Setup) -> tuple[str, ...]:
         """Augmentations for which the fact "shared" must say which views drew what the first one did."""
         return ()
+
+    @classmethod
+    def regions(cls, setup: Setup, data: Dataset) -> CropLaw | None:
+        """Where the crops of the views are taken, for methods that choose that themselves; None: anywhere."""
+        return None
+
+    @classmethod
+    def usable(cls, setup: Setup, data: Dataset) -> Dataset:
+        """The images that the method can learn from."""
+        return data
 
     @classmethod
     def check(cls, setup: Setup) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from cuewise.data import BrokenImage, Dataset
 from cuewise.train.optim import scaled_lr
+from cuewise.views.object_crops import ObjectCrops
 
 if TYPE_CHECKING:
     from cuewise.train.loop import Run
@@ -42,6 +43,8 @@ def banner(run: Run, data: Dataset) -> list[str]:
 def warnings(run: Run, data: Dataset) -> list[str]:
     """What would waste the run, or make its numbers mean something else."""
     out = image_warnings(data)
+    if isinstance(run.views.crops, ObjectCrops):
+        out += [f"warning: {doubt}" for doubt in run.views.crops.doubts()]
     for negative in run.views.negatives:
         out += [f"warning: {doubt}" for doubt in negative.doubts(run.config.size)]
     if run.config.optim.warmup_epochs * run.loader.steps_per_epoch >= run.total:

@@ -75,8 +75,9 @@ def fit(run: Run, banner: Sequence[str] = ()) -> None:
         for batch in batches if run.step < last else ():
             telemetry.batch_came()
             telemetry.skipped(batch.skipped)
+            telemetry.boxes(batch)
             if run.step == 0 and run.first:
-                show_views(batch, run.method, run.fabric.device, run.folder)
+                show_views(batch, run.method, run.fabric.device, run.folder, run.loader.maker.ds)
                 run.reconstructions.begin(batch)
                 run.reconstructions.add(run.method, run.fabric.device, 0, run.folder)
 

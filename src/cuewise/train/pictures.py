@@ -9,9 +9,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from cuewise.data import Batch
+from cuewise.data import Batch, Dataset
 from cuewise.methods import Method
 from cuewise.views import contact_sheet
+from cuewise.views.boxes_preview import boxed_images
 
 ROWS = 8
 GROWS = "reconstruction"  # the picture of a method that gets one column per moment of training
@@ -33,8 +34,11 @@ def pictures_of(method: Method, batch: Batch, device: torch.device) -> dict[str,
         method.train(training)
 
 
-def show_views(batch: Batch, method: Method, device: torch.device, folder: Path) -> None:
-    """RUN/views.png: the first images of the first batch as the encoder sees them, and the method's own pictures."""
+def show_views(batch: Batch, method: Method, device: torch.device, folder: Path, data: Dataset) -> None:
+    """RUN/views.png: the first images of the first batch as the encoder sees them, and the method's own pictures.
+
+    Where crops were taken from boxes, the whole images come first, with boxes and crops drawn in.
+    """
     columns: dict[str, Any] = {}
     for role, x in batch.views.items():
         single = x.ndim == 4 or x.shape[1] == 1
@@ -42,7 +46,8 @@ def show_views(batch: Batch, method: Method, device: torch.device, folder: Path)
         columns |= {role if single else f"{role} {i + 1}": y[:ROWS].numpy() for i, y in enumerate(stacks)}
     own = pictures_of(method, first_views(batch), device)
     own.pop("image", None)  # a view as it is
-    contact_sheet(columns | own).save(folder / "views.png")
+    whole = {"boxes": boxed_images(batch, data, ROWS)} if any(n.endswith(".region") for n in batch.facts) else {}
+    contact_sheet(whole | columns | own).save(folder / "views.png")
 
 
 @dataclass

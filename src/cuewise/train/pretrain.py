@@ -57,7 +57,7 @@ def run_pretrain(
     config = resolve(*([saved] if saved else []), *layers)
     if not config.data:
         raise UserError("no DATA given: name a folder of images, an archive, or `shapes`")
-    data = open_data(config.data)
+    data = usable_images(config, open_data(config.data))
     config = complete(config, len(data))
     if saved is not None and extend:
         if config.epochs <= saved["epochs"]:
@@ -177,6 +177,19 @@ def share_statistics(method: Method, fabric: Any) -> None:
             setattr(method, name, torch.nn.SyncBatchNorm.convert_sync_batchnorm(part))
 
 
+def usable_images(config: Config, data: Dataset) -> Dataset:
+    """The images that the method can learn from; how many others there are is said."""
+    found = config.method_class.usable(config.setup(len(data.classes)), data)
+    if not len(found):
+        raise UserError(f"--method {config.method} can use none of the {len(data)} images: it needs boxes")
+    if len(found) < len(data):
+        print(
+            f"{len(data) - len(found)} of {len(data)} images are not used: {config.method} needs two boxes per image",
+            file=sys.stderr,
+        )
+    return found
+
+
 def check_facts(config: Config, data: Dataset) -> None:
     """What the method cannot do without must be known of the images."""
     needs = config.method_class.needs
@@ -210,6 +223,7 @@ def card_of(config: Config) -> dict[str, Any]:
         "suppress": config.suppress,
         "leave_out": list(config.left_out),
         "color_jitter": config.color_jitter,
+        **({"crops": dict(config.crops)} if config.crops else {}),
     }
     return {"size": config.size, "method": config.method, "cues": cues}
 

@@ -6,8 +6,12 @@ from dataclasses import replace
 
 from cuewise.config import Config
 from cuewise.data import Dataset
+from cuewise.errors import UserError
 from cuewise.methods import Setup, ViewSpec
 from cuewise.views import NEGATIVES, RECIPES, Negative, Recipe, Styles, View, Views, augmentation
+from cuewise.views.box_sources import box_source
+from cuewise.views.object_crops import ObjectCrops, mean_area
+from cuewise.views.object_crops import Settings as CropSettings
 from cuewise.views.suppress import SHARE
 
 
@@ -24,6 +28,30 @@ def build_views(config: Config, data: Dataset) -> Views:
         styles,
         compared=kind.compared(setup),
         follows=tuple(name for name in kind.needs if name in ("boxes", "mask")),
+        crops=kind.regions(setup, data)
+        or (build_crops(config, data, positives[0].recipe.scale[0]) if config.crops else None),
+    )
+
+
+def build_crops(config: Config, data: Dataset, low: float) -> ObjectCrops:
+    """The law of --crops object, with the bound on the crop's area that fits the boxes of this set."""
+    s = CropSettings(**{k: v for k, v in config.crops.items() if k != "name"})
+    source = box_source(s.boxes or ("given" if data.object_classes else "proposals"), data)
+    minimum = s.minimum or config.size
+    area, boxed = mean_area(source, data, minimum)
+    if not boxed:
+        raise UserError(
+            f"--crops object: none of the images has a box (crops.boxes={s.boxes}); give another source of boxes"
+        )
+    return ObjectCrops(
+        source,
+        s.mode,
+        0.2 if s.dilation is None else s.dilation,
+        s.reference or "image",
+        s.radius,
+        minimum,
+        min(1.0, low / area),
+        area,
     )
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from cuewise.data import Batch
 from cuewise.errors import UserError
 from cuewise.methods import Step
 from cuewise.progress import Progress, clock
@@ -35,6 +36,8 @@ class Telemetry:
             None  # the last loss that was read: reading each would make an accelerator wait
         )
         self.estimated = False
+        self.boxed, self.unboxed = 0, 0  # images of object-aware crops
+        self.told = False
         self.restart()
 
     def restart(self) -> None:
@@ -45,6 +48,13 @@ class Telemetry:
     def batch_came(self) -> None:
         """The data was waited for since the last step."""
         self.waited += time.monotonic() - self.asked
+
+    def boxes(self, batch: Batch) -> None:
+        """Count the images whose crops come from boxes, where that was asked for."""
+        regions = [v for name, v in batch.facts.items() if name.endswith(".region")]
+        if regions:
+            found = int((torch.stack(regions, 1)[..., 2] >= 0).any(1).sum())
+            self.boxed, self.unboxed = self.boxed + found, self.unboxed + len(batch) - found
 
     def step_done(self, step: Step, lr: float) -> None:
         """Count a step; every few steps write a row and look for trouble."""
@@ -80,6 +90,9 @@ class Telemetry:
             "lr": lr,
             "train/images_per_s": self.timed * run.config.batch_size / elapsed,
             "train/data_wait": self.waited / elapsed,
+            **(
+                {"train/boxed": self.boxed / (self.boxed + self.unboxed)} if self.boxed + self.unboxed else {}
+            ),
             **{f"train/{k}": float(v) for k, v in step.extra.items()},
             **run.dials.read(step),
         }
@@ -88,6 +101,12 @@ class Telemetry:
             self.log.row(row)
         for line in self.watch.look(run.step, self.shown, row):
             self.say(line)
+        if self.unboxed and not self.told:
+            self.told = True
+            self.say(
+                f"{self.unboxed} of the first {self.boxed + self.unboxed} images have no box that can be used: their crops "
+                "are ordinary ones (train/boxed in metrics.jsonl is the share with boxes)"
+            )
 
     def estimate(self) -> None:
         """How long the run will take, once its rate is known."""

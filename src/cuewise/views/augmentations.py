@@ -83,7 +83,7 @@ _AUGMENTATIONS: dict[str, Augmentation] = {
         Augmentation("blur", "Gaussian blur (and --suppress)", ("blur", "suppress"), {"blur_p": 0.5}),
         Augmentation("flip", "mirrored left to right", ("flip",), {"flip_p": 0.5}),
         Augmentation("solarize", "bright values inverted", ("solarize",), {"solarize_p": 0.2}),
-        Augmentation("crop", "the random-resized crop", ("crop",)),
+        Augmentation("crop", "the random-resized crop", ("crop", "region")),
     )
 }
 RESERVED = ("v", "z0", "all")  # names of embedding spaces

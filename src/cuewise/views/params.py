@@ -21,6 +21,22 @@ class Crop:
 
 
 @dataclass(frozen=True, slots=True)
+class Region:
+    """A rectangle of the source image that a crop is taken from, e.g. the box of an object.
+
+    low    least share of the region that the crop has; None: the recipe's
+    whole  the crop is the region itself
+    """
+
+    top: int
+    left: int
+    height: int
+    width: int
+    low: float | None = None
+    whole: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Jitter:
     """Colour factors; `order` names the operations that are applied, first to last.
 
@@ -68,6 +84,7 @@ class ViewParams:
     style: StyleDraw | None = None  # which style, and how much of it
     own: tuple[tuple[str, Any], ...] = ()  # what the user's augmentations drew, by name
     suppress: Suppress | None = None  # of the whole image, before the crop
+    region: Region | None = None  # what the crop was taken from; None: the whole image
 
     def __post_init__(self) -> None:
         if self.rotation not in (0, 90, 180, 270):
@@ -84,13 +101,14 @@ class ViewParams:
         """The inverse of `to_dict`."""
         plain = dict(values)
         jitter, style = plain.pop("jitter", None), plain.pop("style", None)
-        suppress = plain.pop("suppress", None)
+        suppress, region = plain.pop("suppress", None), plain.pop("region", None)
         return cls(
             crop=Crop(**plain.pop("crop")),
             jitter=None if jitter is None else Jitter(**jitter),
             style=None if style is None else StyleDraw(**style),
             suppress=None if suppress is None else Suppress(suppress["kind"], _pairs(suppress["drawn"])),
             own=_pairs(plain.pop("own", ())),
+            region=None if region is None else Region(**region),
             **plain,
         )
 

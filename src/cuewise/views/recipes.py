@@ -11,7 +11,7 @@ import numpy as np
 from cuewise.cues.stylize import StyleDraw
 from cuewise.errors import UserError
 from cuewise.views.augmentations import augmentation
-from cuewise.views.params import Crop, Jitter, ViewParams
+from cuewise.views.params import Crop, Jitter, Region, ViewParams
 from cuewise.views.suppress import draw_suppress, suppressor
 
 Range = tuple[float, float]
@@ -82,8 +82,10 @@ class Recipe:
         factor = self.size / published_size
         return replace(self, blur_sigma=(low * factor, high * factor))
 
-    def sample(self, rng: np.random.Generator, height: int, width: int) -> ViewParams:
-        """Draw one view of a height×width image.
+    def sample(
+        self, rng: np.random.Generator, height: int, width: int, region: Region | None = None
+    ) -> ViewParams:
+        """Draw one view of a height×width image, its crop from a region of it.
 
         Always the same count of random numbers, whatever is drawn: a parameter of a later view never
         depends on which branch an earlier one took.
@@ -95,7 +97,7 @@ class Recipe:
         suppress = self.suppress if u[10] < p else None
         blurred = not suppress and (u[10] - p) < self.blur_p * (1 - p)
         return ViewParams(
-            crop=draw_crop(u[_PICKS:], u[0], u[1], height, width, self.scale, self.ratio),
+            crop=self.draw_crop(u, height, width, region),
             flip=u[2] < self.flip_p,
             jitter=draw_jitter(u[4:9], self.jitter) if u[3] < self.jitter_p else None,
             gray=u[9] < self.gray_p,
@@ -105,7 +107,18 @@ class Recipe:
             style=self.draw_style(rng) if self.style_p else None,
             own=tuple((name, _draw_own(name, rng)) for name in self.own) if self.own else (),
             suppress=draw_suppress(suppress, u[11], height, width) if suppress else None,
+            region=region,
         )
+
+    def draw_crop(self, u: list[float], height: int, width: int, region: Region | None) -> Crop:
+        """A random-resized crop of the image, or of a region of it."""
+        if region is None:
+            return draw_crop(u[_PICKS:], u[0], u[1], height, width, self.scale, self.ratio)
+        if region.whole:
+            return Crop(region.top, region.left, region.height, region.width)
+        scale = self.scale if region.low is None else (min(region.low, self.scale[1]), self.scale[1])
+        crop = draw_crop(u[_PICKS:], u[0], u[1], region.height, region.width, scale, self.ratio)
+        return Crop(region.top + crop.top, region.left + crop.left, crop.height, crop.width)
 
     def draw_style(self, rng: np.random.Generator) -> StyleDraw | None:
         """A style with probability style_p, from three uniform numbers."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,7 @@ from cuewise.views.augmentations import augmentation, augmentations
 from cuewise.views.facts import facts_in_view
 from cuewise.views.negatives import Negative, Origin
 from cuewise.views.operations import apply
-from cuewise.views.params import ViewParams
+from cuewise.views.params import Crop, Region, ViewParams
 from cuewise.views.recipes import Recipe
 from cuewise.views.styles import DRAWN, Styles
 
@@ -30,6 +30,14 @@ class View:
     recipe: Recipe
     copy: tuple[str, ...] = ()  # augmentations, or single fields of ViewParams, e.g. ("color",)
     copy_from: str = "query"
+
+
+class CropLaw(Protocol):
+    """Which region of an image each view's crop is taken from."""
+
+    def draw(self, sample: Sample, rng: np.random.Generator, views: int) -> Sequence[Region | None]:
+        """One region per view, None for the whole image; always the same count of random numbers."""
+        ...
 
 
 FIELDS = {f.name for f in fields(ViewParams)}
@@ -63,6 +71,7 @@ class Views:
 
     compared  augmentations: the fact "shared" says for each which later views drew what the first one did, A×(V−1)
     follows   facts that follow each positive view ("boxes", "mask"), as "ROLE.boxes"
+    crops     crops from boxes of objects; the facts "ROLE.region" and "ROLE.crop" (left, top, right, bottom) say which
     """
 
     positives: Sequence[View]
@@ -70,6 +79,7 @@ class Views:
     styles: Styles = DRAWN
     compared: tuple[str, ...] = ()
     follows: tuple[str, ...] = ()
+    crops: CropLaw | None = None
 
     def __post_init__(self) -> None:
         seen: list[str] = []
@@ -94,11 +104,17 @@ class Views:
         """Names of all views, in the order of the result."""
         return (*(v.role for v in self.positives), *(n.role for n in self.negatives))
 
-    def sample(self, rng: np.random.Generator, height: int, width: int) -> ViewsParams:
-        """Draw the parameters of all views of a height×width image."""
+    def sample(
+        self,
+        rng: np.random.Generator,
+        height: int,
+        width: int,
+        regions: Sequence[Region | None] | None = None,
+    ) -> ViewsParams:
+        """Draw the parameters of all views of a height×width image, each crop from its region."""
         drawn: dict[str, ViewParams] = {}
-        for view in self.positives:
-            params = view.recipe.sample(rng, height, width)
+        for view, region in zip(self.positives, regions or (None,) * len(self.positives)):
+            params = view.recipe.sample(rng, height, width, region)
             if view.copy:
                 params = copied(params, drawn[view.copy_from], view.copy)
             drawn[view.role] = params
@@ -121,6 +137,9 @@ class Views:
                     negatives[negative.role] = _stacked(negative, origin, params.negatives[negative.role])
             for name, value in facts_in_view(sample.facts, drawn, size, self.follows).items():
                 facts[f"{view.role}.{name}"] = value
+            if self.crops is not None:
+                facts[f"{view.role}.region"] = corners(drawn.region)
+                facts[f"{view.role}.crop"] = corners(drawn.crop)
         if self.compared:
             facts["shared"] = self._shared(params)
         return Shown({**views, **{n.role: negatives[n.role] for n in self.negatives}}, facts)
@@ -135,7 +154,8 @@ class Views:
 
     def __call__(self, sample: Sample, rng: np.random.Generator) -> Shown:
         height, width = sample.image.shape[:2]
-        return self.render(sample, self.sample(rng, height, width))
+        regions = None if self.crops is None else self.crops.draw(sample, rng, len(self.positives))
+        return self.render(sample, self.sample(rng, height, width, regions))
 
     def warm_up(self) -> None:
         """Run every operation once on an image of noise, so that its kernel is compiled."""
@@ -146,6 +166,13 @@ class Views:
             plain(noise, rng)
         for negative in self.negatives:
             negative.warm_up()
+
+
+def corners(place: Region | Crop | None) -> NDArray[np.float32]:
+    """left, top, right, bottom of a rectangle; −1 without."""
+    if place is None:
+        return np.full(4, -1, np.float32)
+    return np.array([place.left, place.top, place.left + place.width, place.top + place.height], np.float32)
 
 
 def _stacked(negative: Negative, origin: Origin, draws: tuple[Any, ...]) -> Pixels:

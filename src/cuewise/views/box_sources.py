@@ -1,0 +1,99 @@
+"""Where boxes of objects come from: annotations, a table on disk, or proposals made on the fly."""
+
+from __future__ import annotations
+
+import csv
+import importlib
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from cuewise.data import Dataset, Sample
+from cuewise.errors import UserError
+from cuewise.views.object_crops import BoxSource, Corners, GivenBoxes
+
+COLUMNS = ("image", "xmin", "ymin", "xmax", "ymax")
+
+
+@dataclass(frozen=True)
+class TableBoxes:
+    """Boxes from a table, found by the names of the images."""
+
+    found: dict[str, Corners]
+
+    def boxes(self, sample: Sample) -> Corners:
+        return self.found.get(sample.name, np.zeros((0, 4), np.float32))
+
+    def known(self, data: Dataset, i: int) -> Corners | None:
+        return self.found.get(data.name(i), np.zeros((0, 4), np.float32))
+
+
+@dataclass(frozen=True)
+class ProposedBoxes:
+    """Class-agnostic proposals of the image itself."""
+
+    count: int = 50
+
+    def boxes(self, sample: Sample) -> Corners:
+        found: Any = proposer()(sample.image, k=self.count)
+        return np.asarray(getattr(found, "corners", found), np.float32).reshape(-1, 4)
+
+    def known(self, data: Dataset, i: int) -> Corners | None:
+        return None
+
+
+def proposer() -> Any:
+    """cuewise.cues.objects.propose."""
+    try:
+        return importlib.import_module("cuewise.cues.objects").propose
+    except ImportError:
+        raise UserError(
+            "crops.boxes=proposals is not available in this version: give DATA with objects (docs/data.md), or a table "
+            "of boxes as crops.boxes=FILE.csv"
+        ) from None
+
+
+def box_source(boxes: str, data: Dataset) -> BoxSource:
+    """The source that crops.boxes names."""
+    if boxes == "given":
+        if not data.object_classes:
+            raise UserError(
+                "crops.boxes=given: DATA has no annotated objects (docs/data.md says how to give them)"
+            )
+        return GivenBoxes()
+    if boxes == "proposals":
+        proposer()
+        return ProposedBoxes()
+    return TableBoxes(read_boxes(Path(boxes).expanduser(), data))
+
+
+def read_boxes(file: Path, data: Dataset) -> dict[str, Corners]:
+    """image → boxes of a table with the columns image,xmin,ymin,xmax,ymax (others are not read)."""
+    if file.is_dir():
+        file = file / "boxes.csv"
+    try:
+        with file.open(encoding="utf-8-sig", newline="") as lines:
+            reader = csv.DictReader(lines)
+            if not set(COLUMNS) <= set(reader.fieldnames or []):
+                raise UserError(f"crops.boxes={file}: it needs the columns {','.join(COLUMNS)}")
+            rows: dict[str, list[list[float]]] = {}
+            for row in reader:
+                try:
+                    corners = [float(row[c]) for c in COLUMNS[1:]]
+                except (TypeError, ValueError):
+                    continue  # a row without a box
+                if corners[2] > corners[0] and corners[3] > corners[1] and np.isfinite(corners).all():
+                    rows.setdefault(row["image"], []).append(corners)
+    except OSError as error:
+        raise UserError(
+            f"crops.boxes={os.fspath(file)} cannot be read ({error.strerror}); give proposals, given, or a table of "
+            "`cuewise make boxes`"
+        ) from None
+    names = {data.name(i) for i in range(len(data))}
+    found = {name: np.array(boxes, np.float32) for name, boxes in rows.items() if name in names}
+    if not found:
+        raise UserError(f"crops.boxes={file} names none of the images; make it of the same DATA")
+    return found
