@@ -75,7 +75,7 @@ def pretrain(
     leave_out: str | Path | Sequence[str | Path] | None = None,
     suppress: str | int | Path | None = None,
     color_jitter: bool | None = None,
-    crops: str | int | Path | None = None,
+    crops: str | None = None,
 ) -> dict[str, Any]:
     """Train an encoder from unlabelled images.
 
@@ -110,7 +110,7 @@ def pretrain(
     leave_out: augmentations to keep a space of their own for, e.g. color,rotation,texture (looc, addone)
     suppress: filter half of the views against texture: anisotropic, robust, bilateral, cartoon, gaussian
     color_jitter: jitter colours (--no-color-jitter leaves it out) [on]
-    crops: where crops are taken: random [random]
+    crops: where crops are taken: random, or object (boxes of objects; its settings are --set crops.*) [random]
     """
 
 def embed(
