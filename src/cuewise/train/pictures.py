@@ -46,7 +46,9 @@ def show_views(batch: Batch, method: Method, device: torch.device, folder: Path,
         columns |= {role if single else f"{role} {i + 1}": y[:ROWS].numpy() for i, y in enumerate(stacks)}
     own = pictures_of(method, first_views(batch), device)
     own.pop("image", None)  # a view as it is
-    whole = {"boxes": boxed_images(batch, data, ROWS)} if any(n.endswith(".region") for n in batch.facts) else {}
+    whole = (
+        {"boxes": boxed_images(batch, data, ROWS)} if any(n.endswith(".region") for n in batch.facts) else {}
+    )
     contact_sheet(whole | columns | own).save(folder / "views.png")
 
 
