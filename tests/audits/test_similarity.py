@@ -113,7 +113,9 @@ def test_the_projector_is_what_is_compared(data: Any) -> None:
 def test_the_key_network_is_on_the_partners_side_only(data: Any) -> None:
     """Reversed keys turn every cosine round; a key network on both sides would leave them as they are."""
     _, found = similarities(measured(key_network=Reverse()), data, PairSettings())
+    expected = by_hand(data, 0, flat)
     for pair in PAIRS:
+        np.testing.assert_allclose(found[pair], expected[pair], rtol=1e-5)
         np.testing.assert_allclose(found[f"{pair} key network"], -found[pair], rtol=1e-5)
 
 
