@@ -187,6 +187,20 @@ CASES: dict[tuple[str, str], tuple[Means, Means]] = {
         {"LooC": row(clean=0.5), "AddOne": row(clean=0.6)},
     ),
 }  # fmt: skip
+PARTS = ("CAN", "no contrast", "no reconstruction", "no denoising", "MAE", "SimCLR-ViT")
+
+
+def can(clean: Sequence[float], ratio: float = 0.6) -> Means:
+    """Accuracies of CAN, of CAN without each term, of MAE and of SimCLR-ViT; CAN's error over that of the mean."""
+    return join({n: row(clean=v) for n, v in zip(PARTS, clean)}, {"CAN": {"reconstruction/ratio": ratio}})
+
+
+CASES |= {
+    ("can", "38"): (can((0.6, 0.4, 0.5, 0.55, 0.45)), can((0.6, 0.57, 0.5, 0.4, 0.45))),
+    ("can", "39"): ({"CAN": row(gflops=0.5), "SimCLR-ViT": row(gflops=0.9)},
+                    {"CAN": row(gflops=0.9), "SimCLR-ViT": row(gflops=0.9)}),
+    ("can-longtail", "38b"): (can((0.6, 0, 0, 0, 0.45, 0.5)), can((0.6, 0, 0, 0, 0.45, 0.7))),
+}  # fmt: skip
 CASES |= {("ns-alpha-color", n): case for (s, n), case in CASES.items() if s == "ns-alpha" and n not in FORMS}
 CLAIMS = [(s, c.number) for s, study in studies().items() for c in study.claims]
 
@@ -338,7 +352,8 @@ def test_gradient_through_negatives_is_an_arm_of_moco_only() -> None:
 
 def test_unknown_study() -> None:
     with pytest.raises(
-        UserError, match=r"no study 'alpha'; did you mean ns-alpha\? there are: looc-addone, "
+        UserError,
+        match=r"no study 'alpha'; did you mean ns-alpha\? there are: can, can-longtail, looc-addone, ",
     ):
         choose(["alpha"])
 

@@ -1,0 +1,67 @@
+"""The studies of CAN: every arm can be trained, and what they measure is there."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from cuewise.config import resolve
+from cuewise.studies import can, can_longtail
+from cuewise.studies.labs import PHOTOGRAPHS, SHAPES, Lab
+from cuewise.studies.measures import TrainedArm, find_measure
+from cuewise.train.pretrain import run_pretrain
+from tests.studies.tiny import LAB
+
+TINY = replace(LAB, base={**LAB.base, "optim": {"warmup_epochs": 1}})
+
+
+@pytest.mark.parametrize("study", [can.STUDY, can_longtail.STUDY], ids=lambda s: s.name)
+@pytest.mark.parametrize(
+    "lab", [SHAPES, replace(PHOTOGRAPHS, base={**PHOTOGRAPHS.base, "data": ["p"]})], ids=lambda x: x.name
+)
+def test_every_arm_is_a_configuration(study, lab: Lab) -> None:  # type: ignore[no-untyped-def]
+    arms = {
+        arm.name: resolve(lab.config(arm.settings, arm.method or lab.main, 0, 1)) for arm in study.arms(lab)
+    }
+    assert {"CAN", "MAE", "SimCLR-ViT"} <= set(arms)
+    for config in arms.values():
+        assert config.model == "cuewise/vit-tiny?patch=4"
+        assert (config.optim.name, config.optim.lr, config.optim.warmup_share) == ("adamw", 1e-3, 0.1)
+    assert all(("longtail=100" in c.data[0]) == (study is can_longtail.STUDY) for c in arms.values())
+    cells = {cell for claim in study.claims for d in claim.differences(lab) for cell in d.cells}
+    assert {arm for arm, _ in cells} <= set(arms)
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> dict[str, TrainedArm]:
+    place = tmp_path_factory.mktemp("arms")
+    chosen = {arm.name: arm for arm in can.arms(TINY) if arm.name in ("CAN", "SimCLR-ViT", "MAE")}
+    for name, arm in chosen.items():
+        own = {**TINY.config(arm.settings, arm.method, 0, 1), "steps": 1}
+        run_pretrain([own, {"model": "cuewise/vit-tiny?width=64&depth=1"}], place / name)
+    return {name: TrainedArm(place / name, TINY) for name in chosen}
+
+
+def test_measures(trained: dict[str, TrainedArm], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cuewise.studies.measures.masked.STEPS", 1)
+    flops = {name: find_measure("cost").take(arm)["gflops"] for name, arm in trained.items()}
+    assert 0 < flops["MAE"] < flops["CAN"]
+    found = find_measure("reconstruction").take(trained["MAE"])
+    assert found["reconstruction"] > 0
+    assert 0.5 < found["reconstruction/ratio"] < 5
+    assert find_measure("reconstruction").take(trained["SimCLR-ViT"]) == {}
+    for name in ("knn", "finetuned", "clean"):
+        assert 0 <= find_measure(name).take(trained["CAN"])[name] <= 1
+
+
+def test_the_arms_of_the_study_cost_less_than_simclr(tmp_path: Path) -> None:
+    arms = {arm.name: arm for arm in can.arms(TINY)}
+    flops = {}
+    for name in ("CAN", "SimCLR-ViT"):
+        run_pretrain(
+            [{**TINY.config(arms[name].settings, arms[name].method, 0, 1), "steps": 1}], tmp_path / name
+        )
+        flops[name] = find_measure("cost").take(TrainedArm(tmp_path / name, TINY))["gflops"]
+    assert flops["CAN"] < flops["SimCLR-ViT"]
