@@ -165,7 +165,10 @@ def fault(verb: Verb, kind: str, out: Path, seconds: float, rng: random.Random) 
         told = run.said + other.said
         if "Traceback" in told or sorted(codes) not in ([0, 0], [0, 2]):
             return f"exits {codes} of two writers"
-        return "" if codes == [0, 0] or "being written by process" in told else "refused without the reason"
+        reason = (
+            "being written by process" in told or "is not empty" in told
+        )  # or the first had ended by then
+        return "" if codes == [0, 0] or reason else "refused without the reason"
     if kind == "worker":
         run.kill_worker(rng)
         code = run.wait()
