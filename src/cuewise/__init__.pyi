@@ -402,10 +402,18 @@ def reproduce(
     overwrite: start again, the trained arms in --out included
     """
 
+def check(
+    member: str,
+) -> dict[str, Any]:
+    """Put a method, cue, negative, audit, probe, maker, source or study of your own through the contract battery.
+
+    member: package.module:Name, or package.module for every member in it, also in the working folder
+    """
+
 def list(
     what: str,
 ) -> dict[str, str]:
     """List what there is to choose from.
 
-    what: methods, models, negatives, filters (or cues), augmentations, audits, makers, probes, recipes, studies or settings
+    what: methods, models, negatives, filters (or cues), augmentations, audits, makers, probes, recipes, studies, measures, data or settings
     """

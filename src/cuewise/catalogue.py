@@ -18,10 +18,15 @@ OWN_MODELS = {
     "cuewise/vit-tiny": "a vision transformer for 64 pixels and less (options ?patch=4&width=192&depth=4)",
     "cuewise/lab": "a pair of encoders, one for lightness and one for colours: cuewise/lab?of=MODEL (CMC)",
 }
-NEGATIVES = {
-    "patch": "tiles of random patches of the query view: its texture and colours without its layout",
-    "texture": "an image synthesised from patches of the original",
-    "regular": "another image of the batch, as a control (byol)",
+DATA = {  # forms of DATA; docs/data.md has the details
+    "FOLDER": "images, labelled by its first-level subfolders if there are any",
+    "FILE.zip": "a folder in an archive, or a part of it: FILE.zip/photo",
+    "FILE.tar": "shards, several as shards-{000..099}.tar",
+    "FILE.parquet": "a table with a column of images",
+    "hf:NAME": "a data set of the Hugging Face hub (extra: hf)",
+    "torchvision:NAME:ROOT": "a data set of torchvision, e.g. torchvision:CIFAR10:ROOT",
+    "shapes": "embedded images; splits as shapes:conflict, options as shapes?n=500&size=64",
+    "package.module:Name": "your own, with options as package.module:Name?a=1",
 }
 
 
@@ -51,21 +56,11 @@ def _natural(name: str) -> list[int | str]:
     return [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", name.lower())]
 
 
-def augmentations() -> dict[str, str]:
-    from cuewise.views import augmentations as known
-
-    return {name: a.summary for name, a in known().items()}
-
-
 def makers() -> dict[str, str]:
     """Every cue operator makes a set, and some makers are more than that."""
     return dict(
         sorted({**summaries("cues", "cuewise.cues"), **summaries("makers", "cuewise.makers")}.items())
     )
-
-
-def probes() -> dict[str, str]:
-    return summaries("probes", "cuewise.probes")
 
 
 def recipes() -> dict[str, str]:
@@ -104,14 +99,16 @@ def _of(plural: str, package: str) -> Callable[[], dict[str, str]]:
 KINDS: dict[str, Callable[[], dict[str, str]]] = {
     "methods": _of("methods", "cuewise.methods"),
     "models": models,
-    "negatives": lambda: NEGATIVES,
+    "negatives": _of("negatives", "cuewise.views.negatives"),
     "filters": _of("cues", "cuewise.cues"),
     "cues": _of("cues", "cuewise.cues"),
-    "augmentations": augmentations,
+    "augmentations": _of("augmentations", "cuewise.views"),
     "audits": _of("audits", "cuewise.audits"),
     "makers": makers,
-    "probes": probes,
+    "probes": _of("probes", "cuewise.probes"),
     "recipes": recipes,
     "studies": _of("studies", "cuewise.studies"),
+    "measures": _of("measures", "cuewise.studies.measures"),
+    "data": lambda: DATA | summaries("sources", "cuewise.data"),
     "settings": settings,
 }

@@ -28,5 +28,5 @@ def unknown(what: str, name: str, known: Iterable[str], more: str = "") -> UserE
 def nearest(name: str, known: Iterable[str]) -> str | None:
     """The known name that was probably meant, whatever its case."""
     by_lower = {k.lower(): k for k in known}
-    found = difflib.get_close_matches(name.lower(), by_lower, n=1, cutoff=0.6)
+    found = difflib.get_close_matches(name.lower(), by_lower, n=1, cutoff=0.66)
     return by_lower[found[0]] if found else None

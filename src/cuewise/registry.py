@@ -27,7 +27,6 @@ A new member is a new file in the package: nothing else lists it. An installed p
 from __future__ import annotations
 
 import importlib
-import importlib.util
 import inspect
 import os
 import pkgutil
@@ -37,9 +36,10 @@ import warnings
 from collections.abc import Callable
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
+from types import ModuleType
 from typing import Any, Generic, TypeVar
 
-from cuewise.declarations import Declared, declared_at, declared_in
+from cuewise.declarations import Declared, declared_at, declared_in, source_file
 from cuewise.errors import UserError, unknown
 
 T = TypeVar("T")
@@ -59,7 +59,7 @@ class Registry(Generic[T]):
         """Members by name, in alphabetical order; a broken entry point is left out with a warning."""
         found: dict[str, T] = {}
         for module in member_modules(self.package):
-            for member in self._members(module):
+            for member in self.members(importlib.import_module(module)):
                 other = found.setdefault(member.name, member)
                 if other is not member:
                     raise ValueError(f"two {self.plural} are called {member.name!r}, one in {module}")
@@ -76,7 +76,7 @@ class Registry(Generic[T]):
             return self._checked(import_typed(name, self.kind), name)
         inside = declared_members(self.package)
         if name in inside:
-            for member in self._members(inside[name].module):
+            for member in self.members(importlib.import_module(inside[name].module)):
                 if member.name == name:
                     return member
         points = outside(self.plural, inside)
@@ -91,10 +91,10 @@ class Registry(Generic[T]):
         """name → one line, without importing any member."""
         return summaries(self.plural, self.package)
 
-    def _members(self, module: str) -> list[Any]:
-        content = vars(importlib.import_module(module))
-        found = [x for x in content.values() if _named(x) and self.is_member(x)]
-        return [x for x in found if not inspect.isclass(x) or x.__module__ == module]
+    def members(self, module: ModuleType) -> list[Any]:
+        """The members that a module defines."""
+        found = [x for x in vars(module).values() if _named(x) and self.is_member(x)]
+        return [x for x in found if not inspect.isclass(x) or x.__module__ == module.__name__]
 
     def _load(self, point: EntryPoint) -> T:
         where = f"{point.value} (entry point {point.name!r} of {point.dist.name if point.dist else '?'})"
@@ -151,20 +151,23 @@ def import_typed(spec: str, what: str) -> Any:
     match = TYPED.fullmatch(spec)
     if match is None:
         raise UserError(f"{what} {spec!r}: write package.module:Name")
-    here = os.getcwd()
-    if here not in sys.path:
-        sys.path.append(here)  # it stays, so that worker processes find the module too
-    try:
-        module = importlib.import_module(match["module"])
-    except Exception as error:
-        raise UserError(
-            f"cannot import {match['module']} for the {what} {spec}: {type(error).__name__}: {error}"
-        ) from error
+    module = import_users_module(match["module"], f"the {what} {spec}")
     if not hasattr(module, match["name"]):
         raise unknown(
             f"{match['module']} has no", match["name"], [n for n in vars(module) if not n.startswith("_")]
         )
     return getattr(module, match["name"])
+
+
+def import_users_module(name: str, purpose: str) -> ModuleType:
+    """A module that the user named, also one in the working folder."""
+    here = os.getcwd()
+    if here not in sys.path:
+        sys.path.append(here)  # it stays, so that worker processes find the module too
+    try:
+        return importlib.import_module(name)
+    except Exception as error:
+        raise UserError(f"cannot import {name} for {purpose}: {type(error).__name__}: {error}") from error
 
 
 def _named(x: Any) -> bool:
@@ -174,9 +177,9 @@ def _named(x: Any) -> bool:
 
 def member_modules(package: str) -> list[str]:
     """The modules of a package, none of them imported."""
-    spec = importlib.util.find_spec(package)
-    assert spec is not None, package
-    return [f"{package}.{info.name}" for info in pkgutil.iter_modules(spec.submodule_search_locations or [])]
+    file = source_file(package)
+    assert file is not None, package
+    return [f"{package}.{info.name}" for info in pkgutil.iter_modules([str(file.parent)])]
 
 
 @cache

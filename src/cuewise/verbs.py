@@ -513,10 +513,26 @@ def reproduce(
     )
 
 
+def check(
+    member: Annotated[
+        str, "package.module:Name, or package.module for every member in it, also in the working folder"
+    ],
+) -> Result:
+    """Put a method, cue, negative, audit, probe, maker, source or study of your own through the contract battery.
+
+    cuewise check my_methods:Align
+    cuewise check my_cues
+    """
+    from cuewise.checks.check import check_members
+
+    return check_members(member)
+
+
 def list_(
     what: Annotated[
         str,
-        "methods, models, negatives, filters (or cues), augmentations, audits, makers, probes, recipes, studies or settings",
+        "methods, models, negatives, filters (or cues), augmentations, audits, makers, probes, recipes, studies, measures, data "
+        "or settings",
     ],
 ) -> dict[str, str]:
     """List what there is to choose from.
@@ -531,5 +547,8 @@ def list_(
 
 VERBS: dict[str, Callable[..., dict[str, Any]]] = {
     f.__name__.rstrip("_"): f
-    for f in (demo, pretrain, embed, probe, audit, score, compare, make, export, cost, reproduce, list_)
+    for f in (
+        *(demo, pretrain, embed, probe, audit, score, compare),
+        *(make, export, cost, reproduce, check, list_),
+    )
 }

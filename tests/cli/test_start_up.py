@@ -11,6 +11,7 @@ import pytest
 from cuewise import catalogue
 
 HEAVY = ("torch", "timm", "torchvision", "numba", "cv2", "numpy", "PIL")
+BUILT_IN = ("rand-augment", "rand-augment-geometry")  # registered as a user's would be
 WITHOUT_TORCH = [
     ["--help"],
     ["--version"],
@@ -19,12 +20,7 @@ WITHOUT_TORCH = [
     ["pretrian"],
     ["pretrain", "x", "--out", "run", "--sise", "3"],
     ["list", "wonders"],
-    *(
-        ["list", what]
-        for what in ("methods", "models", "negatives", "filters", "audits", "makers", "settings")
-    ),
-    ["list", "recipes"],
-    ["list", "studies"],
+    *(["list", what] for what in catalogue.KINDS),
 ]
 
 
@@ -56,13 +52,19 @@ def test_models_are_those_of_the_libraries() -> None:
     assert [n for n in catalogue.models() if not n.startswith("cuewise/")] == expected
 
 
-@pytest.mark.parametrize("what", ["methods", "filters", "audits", "makers", "studies"])
+@pytest.mark.parametrize(
+    "what",
+    ["methods", "filters", "audits", "makers", "studies", "probes", "negatives", "augmentations", "measures"],
+)
 def test_what_the_sources_declare_is_what_there_is(what: str) -> None:
     from cuewise.audits.audit import AUDITS
     from cuewise.cues.registry import CUES
     from cuewise.makers.registry import makers
     from cuewise.methods import methods
+    from cuewise.probes.kinds import PROBES
+    from cuewise.studies.measures.measure import MEASURES
     from cuewise.studies.study import studies
+    from cuewise.views import NEGATIVES, augmentations
 
     known = {
         "methods": methods,
@@ -70,6 +72,10 @@ def test_what_the_sources_declare_is_what_there_is(what: str) -> None:
         "audits": AUDITS.all,
         "makers": makers,
         "studies": studies,
+        "probes": PROBES.all,
+        "negatives": NEGATIVES.all,
+        "augmentations": lambda: {n: a for n, a in augmentations().items() if n in BUILT_IN or not a.own},
+        "measures": MEASURES.all,
     }
     members = known[what]()
     assert catalogue.catalogue(what) == {name: member.summary for name, member in members.items()}  # type: ignore[attr-defined]

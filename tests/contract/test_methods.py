@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 import torch
 
+from cuewise.checks.method import CHECKS, Case, train
 from cuewise.data import Batch
 from cuewise.methods import Negatives, methods
-from tests.methods.conftest import SMALL, roles_of, small_batch, small_method
+from tests.methods.conftest import SMALL, TRANSFORMERS, roles_of, small_method
 
 NAMES = sorted(methods())
 GOLDEN = json.loads((Path(__file__).parent / "golden_losses.json").read_text())
@@ -32,31 +33,18 @@ CASES = [(name, dial) for name in NAMES for dial in dials(name)]
 IDS = [f"{name}-{'+'.join(d.kinds) or 'plain'}{d.count}" for name, d in CASES]
 
 
-def train(m, steps: int = 4):  # type: ignore[no-untyped-def]
-    optimizer = torch.optim.SGD([p for p in m.parameters() if p.requires_grad], lr=0.05)
-    losses = []
-    for i in range(steps):
-        given = small_batch(m, seed=i)
-        m.begin_step(i / steps)
-        step = m(given)
-        step.loss.backward()
-        m.after_backward()
-        optimizer.step()
-        optimizer.zero_grad()
-        losses.append(float(step.loss.detach()))
-    return losses
-
-
 @pytest.mark.parametrize("name", NAMES)
-def test_says_what_it_is(name: str) -> None:
-    kind = methods()[name]
-    assert kind.name == name
-    assert kind.summary
-    assert kind.citation
-    assert kind.__doc__
-    assert kind.Settings.__doc__
-    assert {"name", "lr", "reference_batch"} <= set(kind.optim)
+def test_has_small_settings(name: str) -> None:
     assert name in SMALL, f"add small settings of {name} to tests/methods/conftest.py"
+    assert methods()[name].name == name
+    assert methods()[name].Settings.__doc__
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
+@pytest.mark.parametrize("name", NAMES)
+def test_contract(name: str, check) -> None:  # type: ignore[no-untyped-def]
+    """What `cuewise check` asks of a user's method."""
+    check(Case(methods()[name], SMALL[name], name in TRANSFORMERS))
 
 
 @pytest.mark.parametrize(("name", "dial"), CASES, ids=IDS)
@@ -64,36 +52,6 @@ def test_golden_losses(name: str, dial: Negatives) -> None:
     """Four steps from a fixed seed give the recorded losses; rewrite golden_losses.json only for a known reason."""
     losses = train(small_method(name, negatives=dial))
     assert losses == pytest.approx(GOLDEN[IDS[CASES.index((name, dial))]], rel=2e-3)
-
-
-@pytest.mark.parametrize(("name", "dial"), CASES, ids=IDS)
-def test_gradient_reaches_the_encoder_and_only_what_trains(name: str, dial: Negatives) -> None:
-    m = small_method(name, negatives=dial)
-    given = small_batch(m)
-    m.begin_step(0.5)
-    step = m(given)
-    step.loss.backward()
-    assert torch.isfinite(step.loss)
-    assert not step.z.requires_grad
-    for key, p in m.named_parameters():
-        assert (p.grad is not None) == p.requires_grad, key
-    assert all(p.requires_grad for p in m.encoder.parameters())
-
-
-@pytest.mark.parametrize(("name", "dial"), CASES, ids=IDS)
-def test_state_dict_is_all_there_is(name: str, dial: Negatives) -> None:
-    """A copy made from the state after two steps goes on with exactly the same losses, random draws included."""
-    m = small_method(name, negatives=dial)
-    train(m, 2)
-    other = small_method(name, negatives=dial, seed=9)
-    other.load_state_dict(m.state_dict())
-    assert train(m, 2) == train(other, 2)
-
-
-@pytest.mark.parametrize(("name", "kind"), [(n, k) for n in NAMES for k in methods()[n].negative_kinds])
-def test_alpha_zero_is_exactly_the_baseline(name: str, kind: str) -> None:
-    off = Negatives((kind,), (0.0,))
-    assert train(small_method(name, negatives=off)) == train(small_method(name))
 
 
 def pairs(m, step: int):  # type: ignore[no-untyped-def]

@@ -215,13 +215,13 @@ def test_a_bad_augmentation_is_named(invert) -> None:  # type: ignore[no-untyped
 
 def test_names_are_checked() -> None:
     assert {"color", "rotation", "texture", "blur", "flip", "crop", "solarize"} <= set(augmentations())
-    with pytest.raises(UserError, match="no augmentation 'colour'; there are: color"):
+    with pytest.raises(UserError, match=r"no augmentation 'colour'; did you mean color\? there are: color"):
         augmentation("colour")
     with pytest.raises(UserError, match="cannot import 'no_such_module'"):
         augmentation("no_such_module:sepia")
     with pytest.raises(UserError, match="cannot do without crop"):
         augmentation("crop").switched_off(FULL)
-    with pytest.raises(UserError, match="no augmentation 'colour'"):
+    with pytest.raises(UserError, match=r"no augmentation 'colour'; did you mean color\? there are: color"):
         keys(names=("colour",))
 
 

@@ -16,6 +16,7 @@ from cuewise.data.archive import Zip
 from cuewise.data.dataset import Dataset
 from cuewise.data.folder import Folder
 from cuewise.data.headers import kind
+from cuewise.data.openers import open_outside
 from cuewise.data.options import options
 from cuewise.data.selection import Selected, Selection, split_selection
 from cuewise.data.source import Source
@@ -24,7 +25,7 @@ from cuewise.errors import UserError
 
 KINDS = (
     "a folder of images, a .zip (or a folder inside one: set.zip/photo), .tar shards (shards-{000..099}.tar), "
-    "a parquet file, hf:NAME, torchvision:CIFAR10:ROOT, or shapes; with ?classes=FILE some of its classes; with objects: a "
+    "a parquet file, hf:NAME, torchvision:CIFAR10:ROOT, shapes, or package.module:Name; with ?classes=FILE some of its classes; with objects: a "
     "folder or zip in VOC's layout (DIR?set=val), FILE.json?images=DIR (COCO), data.yaml?split=val (YOLO), FILE.csv?images=DIR"
 )
 
@@ -59,6 +60,9 @@ def open_sources(spec: str) -> list[Source]:
         return [importlib.import_module("cuewise.data.hub").open_hf(spec)]
     if spec.startswith("torchvision:"):
         return [importlib.import_module("cuewise.data.torchvision_sets").open_torchvision(spec)]
+    own = None if os.path.exists(spec) else open_outside(spec)
+    if own is not None:
+        return [own]
     annotated = _open_annotated(spec)
     if annotated is not None:
         return [annotated]

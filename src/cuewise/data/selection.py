@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from cuewise.data.dataset import Dataset
 from cuewise.data.decode import Image
+from cuewise.data.openers import is_outside
 from cuewise.data.sample import Facts
 from cuewise.data.subset import read_list
 from cuewise.errors import UserError
@@ -211,12 +212,13 @@ def long_tail(
 def split_selection(spec: str) -> tuple[str, dict[str, str]]:
     """'DIR?set=val&objects=2' → 'DIR?set=val', {'objects': '2'}; nothing where a file is called so.
 
-    n, seed and objects are options of `shapes` itself.
+    n, seed and objects are options of `shapes` itself, and of a package.module:Name.
     """
     if "?" not in spec or os.path.exists(os.path.expanduser(spec)):
         return spec, {}
     head, _, query = spec.partition("?")
-    mine = ("per_class", "longtail") if re.match(r"shapes($|:)", head) else KEYS
+    own = re.match(r"shapes($|:)", head) or is_outside(head)
+    mine = ("per_class", "longtail") if own else KEYS
     given, rest = {}, []
     for part in query.split("&"):
         key, equals, value = part.partition("=")

@@ -6,8 +6,6 @@ functions instead: `draw(rng)` gives a plain value (None: leave this view alone)
 
 from __future__ import annotations
 
-import importlib
-import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -15,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cuewise.errors import UserError
+from cuewise.errors import UserError, unknown
+from cuewise.registry import import_users_module, outside
 from cuewise.views.params import ViewParams
 
 if TYPE_CHECKING:
@@ -72,20 +71,16 @@ class Augmentation:
         return replace(params, **{name: getattr(source, name) for name in self.fields})
 
 
-_AUGMENTATIONS: dict[str, Augmentation] = {
-    a.name: a
-    for a in (
-        Augmentation(
-            "color", "colour jitter and greyscale", ("jitter", "gray"), {"jitter_p": 0.8, "gray_p": 0.2}
-        ),
-        Augmentation("rotation", "turns of 90, 180 or 270 degrees", ("rotation",), {"rotation_p": 0.5}),
-        Augmentation("texture", "the texture of a random style", ("style",), {"style_p": 0.5}),
-        Augmentation("blur", "Gaussian blur (and --suppress)", ("blur", "suppress"), {"blur_p": 0.5}),
-        Augmentation("flip", "mirrored left to right", ("flip",), {"flip_p": 0.5}),
-        Augmentation("solarize", "bright values inverted", ("solarize",), {"solarize_p": 0.2}),
-        Augmentation("crop", "the random-resized crop", ("crop", "region")),
-    )
-}
+COLOR = Augmentation(
+    "color", "colour jitter and greyscale", ("jitter", "gray"), {"jitter_p": 0.8, "gray_p": 0.2}
+)
+ROTATION = Augmentation("rotation", "turns of 90, 180 or 270 degrees", ("rotation",), {"rotation_p": 0.5})
+TEXTURE = Augmentation("texture", "the texture of a random style", ("style",), {"style_p": 0.5})
+BLUR = Augmentation("blur", "Gaussian blur (and --suppress)", ("blur", "suppress"), {"blur_p": 0.5})
+FLIP = Augmentation("flip", "mirrored left to right", ("flip",), {"flip_p": 0.5})
+SOLARIZE = Augmentation("solarize", "bright values inverted", ("solarize",), {"solarize_p": 0.2})
+CROP = Augmentation("crop", "the random-resized crop", ("crop", "region"))
+_AUGMENTATIONS = {a.name: a for a in (COLOR, ROTATION, TEXTURE, BLUR, FLIP, SOLARIZE, CROP)}
 RESERVED = ("v", "z0", "all")  # names of embedding spaces
 
 
@@ -110,20 +105,26 @@ def augmentations() -> dict[str, Augmentation]:
 
 
 def augmentation(name: str) -> Augmentation:
-    """The augmentation of that name; `package.module:name` imports the module that registers it."""
+    """The augmentation of that name, of an entry point, or of `package.module:Name`.
+
+    Name is an Augmentation in that module, or what the module registers one as.
+    """
     module, _, short = name.rpartition(":")
-    if module and short not in _AUGMENTATIONS:
-        sys.path.insert(0, "")  # a module in the working folder, as with `python -m`
-        try:
-            importlib.import_module(module)
-        except ImportError as error:
-            raise UserError(f"cannot import {module!r} for the augmentation {short!r}: {error}") from error
-        finally:
-            sys.path.remove("")
     if short not in _AUGMENTATIONS:
-        raise UserError(
-            f"no augmentation {name!r}; there are: {', '.join(_AUGMENTATIONS)}; register your own with "
-            f"cuewise.views.register_augmentation and name it package.module:NAME"
+        found: Any = None
+        if module:
+            found = vars(import_users_module(module, f"the augmentation {name}")).get(short)
+        elif short in (points := outside("augmentations")):
+            found = points[short].load()
+        if isinstance(found, Augmentation):
+            short = found.name
+            _AUGMENTATIONS.setdefault(short, found)
+    if short not in _AUGMENTATIONS:
+        raise unknown(
+            "no augmentation",
+            name,
+            [*_AUGMENTATIONS, *outside("augmentations")],
+            "; register your own with cuewise.views.register_augmentation and name it package.module:NAME",
         )
     return _AUGMENTATIONS[short]
 
