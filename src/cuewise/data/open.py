@@ -26,8 +26,8 @@ from cuewise.errors import UserError
 KINDS = (
     "a folder of images, a .zip (or a folder inside one: set.zip/photo), .tar shards (shards-{000..099}.tar), "
     "a parquet file, hf:NAME, torchvision:CIFAR10:ROOT, shapes, or package.module:Name; with ?classes=FILE some of its "
-    "classes; with objects: a folder or zip in VOC's layout (DIR?set=val), FILE.json?images=DIR (COCO), data.yaml?split=val (YOLO), "
-    "FILE.csv?images=DIR"
+    "classes; with objects: a folder or zip in VOC's layout (DIR?set=val), FILE.json?images=DIR (COCO), "
+    "data.yaml?split=val (YOLO), FILE.csv?images=DIR"
 )
 
 
