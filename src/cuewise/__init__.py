@@ -8,26 +8,13 @@ from importlib import import_module
 from typing import Any
 
 from cuewise.compiled import keep_kernels
+from cuewise.verbs import VERBS
 
 keep_kernels()
 
 __version__ = "0.1.0"
-_VERBS = [
-    "audit",
-    "compare",
-    "cost",
-    "demo",
-    "embed",
-    "export",
-    "make",
-    "pretrain",
-    "probe",
-    "reproduce",
-    "score",
-]
 _FROM = {
-    **{name: ("cuewise.verbs", name) for name in _VERBS},
-    "list": ("cuewise.verbs", "list_"),
+    **{name: ("cuewise.verbs", verb.__name__) for name, verb in VERBS.items()},
     "Interrupted": ("cuewise.errors", "Interrupted"),
     "UserError": ("cuewise.errors", "UserError"),
     "Encoder": ("cuewise.encoders", "Encoder"),

@@ -18,6 +18,7 @@ __all__ = [
     "Score",
     "UserError",
     "audit",
+    "check",
     "compare",
     "cost",
     "demo",
