@@ -47,6 +47,12 @@ SETTINGS: dict[str, Any] = {
     "beta": 0.9,
     "weight": 0.9,
     "warmup": 0.9,
+    "curvature": 0.5,
+    "decoupled": True,
+    "riemannian": False,
+    "clip": 0.1,
+    "boxes": None,  # where boxes come from: tests/methods/test_hcl.py
+    "smallest": None,
     "weights": [0.5, 0.4, 0.1],
     "mask": 0.25,
     "sigma": 0.3,

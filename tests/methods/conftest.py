@@ -20,6 +20,7 @@ SMALL: dict[str, dict[str, Any]] = {
     "supervised": {},
     "insdis": {"images": 24, "noise": 16, "dim": 16},
     "cmc": {"images": 24, "noise": 16, "dim": 16, "loss": "softmax"},
+    "hcl": {"queue": 50, "dim": 16, "momentum": 0.9, "weight": 0.5},
     "densecl": {"queue": 50, "dim": 16, "momentum": 0.9},
     "infomin": {"queue": 50, "dim": 16, "momentum": 0.9},
     "can": {"hidden": 32, "dim": 16, "decoder_depth": 1},

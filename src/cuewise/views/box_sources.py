@@ -45,32 +45,32 @@ class ProposedBoxes:
         return None
 
 
-def proposer() -> Any:
+def proposer(setting: str = "crops.boxes") -> Any:
     """cuewise.cues.objects.propose."""
     try:
         return importlib.import_module("cuewise.cues.objects").propose
     except ImportError:
         raise UserError(
-            "crops.boxes=proposals is not available in this version: give DATA with objects (docs/data.md), or a table "
-            "of boxes as crops.boxes=FILE.csv"
+            f"{setting}=proposals is not available in this version: give DATA with objects (docs/data.md), or a table of "
+            f"boxes as {setting}=FILE.csv"
         ) from None
 
 
-def box_source(boxes: str, data: Dataset) -> BoxSource:
-    """The source that crops.boxes names."""
+def box_source(boxes: str, data: Dataset, setting: str = "crops.boxes") -> BoxSource:
+    """The source that a setting (crops.boxes, hcl.boxes) names."""
     if boxes == "given":
         if not data.object_classes:
             raise UserError(
-                "crops.boxes=given: DATA has no annotated objects (docs/data.md says how to give them)"
+                f"{setting}=given: DATA has no annotated objects (docs/data.md says how to give them)"
             )
         return GivenBoxes()
     if boxes == "proposals":
-        proposer()
+        proposer(setting)
         return ProposedBoxes()
-    return TableBoxes(read_boxes(Path(boxes).expanduser(), data))
+    return TableBoxes(read_boxes(Path(boxes).expanduser(), data, setting))
 
 
-def read_boxes(file: Path, data: Dataset) -> dict[str, Corners]:
+def read_boxes(file: Path, data: Dataset, setting: str = "crops.boxes") -> dict[str, Corners]:
     """image → boxes of a table with the columns image,xmin,ymin,xmax,ymax (others are not read)."""
     if file.is_dir():
         file = file / "boxes.csv"
@@ -78,7 +78,7 @@ def read_boxes(file: Path, data: Dataset) -> dict[str, Corners]:
         with file.open(encoding="utf-8-sig", newline="") as lines:
             reader = csv.DictReader(lines)
             if not set(COLUMNS) <= set(reader.fieldnames or []):
-                raise UserError(f"crops.boxes={file}: it needs the columns {','.join(COLUMNS)}")
+                raise UserError(f"{setting}={file}: it needs the columns {','.join(COLUMNS)}")
             rows: dict[str, list[list[float]]] = {}
             for row in reader:
                 try:
@@ -89,11 +89,11 @@ def read_boxes(file: Path, data: Dataset) -> dict[str, Corners]:
                     rows.setdefault(row["image"], []).append(corners)
     except OSError as error:
         raise UserError(
-            f"crops.boxes={os.fspath(file)} cannot be read ({error.strerror}); give proposals, given, or a table of "
+            f"{setting}={os.fspath(file)} cannot be read ({error.strerror}); give proposals, given, or a table of "
             "`cuewise make boxes`"
         ) from None
     names = {data.name(i) for i in range(len(data))}
     found = {name: np.array(boxes, np.float32) for name, boxes in rows.items() if name in names}
     if not found:
-        raise UserError(f"crops.boxes={file} names none of the images; make it of the same DATA")
+        raise UserError(f"{setting}={file} names none of the images; make it of the same DATA")
     return found

@@ -1,0 +1,160 @@
+"""HCL, hyperbolic contrastive learning: objects in Euclidean space (MoCo), scenes and their objects in the Poincaré ball."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from cuewise.data import Batch, Dataset
+from cuewise.encoders.heads import unit
+from cuewise.encoders.spaces import Heads
+from cuewise.errors import UserError
+from cuewise.methods import moco
+from cuewise.methods.method import Method, Setup, Step, ViewSpec, at_least
+from cuewise.methods.queue import Queue
+from cuewise.objectives.hyperbolic import clip, exp0, riemannian
+from cuewise.objectives.nce import extended_nce
+from cuewise.objectives.scene_object import norm_only, scene_object_loss
+from cuewise.views.box_sources import box_source
+from cuewise.views.scene_objects import SceneObjects, with_scenes
+
+
+@dataclass(frozen=True)
+class Settings(moco.Settings):
+    """As MoCo's; weight (λ) and curvature (c) of the hyperbolic loss, and where boxes come from."""
+
+    weight: float = 0.1  # λ of the scene–object loss
+    curvature: float = 0.05  # the ball has the radius 1/√c
+    decoupled: bool = False  # the scene–object loss trains the norm of a scene alone, not its direction
+    riemannian: bool = True  # gradients at points of the ball are scaled by the inverse metric
+    clip: float | None = None  # largest norm of a tangent vector; None: no limit
+    boxes: str | None = (
+        None  # proposals, given or a table; None: given where DATA has objects, else proposals
+    )
+    smallest: float | None = (
+        None  # boxes below this many pixels squared are left out; None: 56, scaled with the size
+    )
+
+    def fitted(self, images: int, steps: int) -> Settings:
+        found = super().fitted(images, steps)
+        return replace(self, queue=found.queue, momentum=found.momentum)
+
+
+class HCL(Method):
+    """L = L_euclidean(two views of an object, both orders) + λ · L_hyperbolic(scene, its object)."""
+
+    name = "hcl"
+    summary = "objects by MoCo, and scenes near their objects in hyperbolic space (HCL); needs boxes"
+    citation = "Ge et al. 2023"
+    views = {"query": "moco-v2", "key": "moco-v2", "object": "moco-v2", "scene": "moco-v2"}
+    takes_crops = False
+    optim = {"name": "sgd", "lr": 0.03, "reference_batch": 256, "weight_decay": 1e-4}
+    Settings = Settings
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        s: Settings = self.settings
+        self.heads = Heads(self.encoder, ("z0",), self.encoder.dim, s.dim, curvature=s.curvature)
+        self.key_network = moco.key_network(s, self.generator, self.encoder, self.projector)
+        self.queue = Queue(s.queue or 0, s.dim, self.generator, 2)  # keys of the two views of an object
+        self.objects = Queue(s.queue or 0, s.dim, self.generator)  # points of the ball
+        lengths = torch.rand(len(self.objects), 1, generator=self.generator)
+        self.objects.keys.copy_(exp0(self.objects.keys * lengths, s.curvature))
+
+    @classmethod
+    def check(cls, setup: Setup) -> None:
+        moco.check_momentum(cls.name, setup)
+        s: Settings = setup.settings
+        at_least("hcl.weight", s.weight, 0)
+        at_least("hcl.curvature", s.curvature, 1e-6)
+        if s.center or s.negatives_gradient:
+            raise UserError("hcl.center and hcl.negatives_gradient are for negatives, and hcl takes none")
+        if s.weight == 0 and (s.decoupled or not s.riemannian or s.clip is not None):
+            raise UserError("hcl.decoupled, riemannian and clip have no meaning with hcl.weight=0")
+
+    @classmethod
+    def regions(cls, setup: Setup, data: Dataset) -> SceneObjects:
+        """Where the crops of the four views are taken."""
+        s: Settings = setup.settings
+        source = box_source(s.boxes or ("given" if data.object_classes else "proposals"), data, "hcl.boxes")
+        return SceneObjects(source, cls.least(setup), 256 * setup.size / 224)
+
+    @classmethod
+    def usable(cls, setup: Setup, data: Dataset) -> Dataset:
+        """The images on which there are two objects."""
+        return with_scenes(data, cls.regions(setup, data).source, cls.least(setup))
+
+    @classmethod
+    def least(cls, setup: Setup) -> float:
+        smallest: float | None = setup.settings.smallest
+        return 56 * setup.size / 224 if smallest is None else smallest
+
+    @classmethod
+    def shown(cls, setup: Setup) -> tuple[ViewSpec, ...]:
+        return tuple(ViewSpec(role, recipe) for role, recipe in cls.views.items())
+
+    @property
+    def projector(self) -> nn.Module:
+        return self.heads.mlps[0]
+
+    @property
+    def chance_loss(self) -> float:
+        return (1 + self.settings.weight) * math.log(self.settings.queue + 1)
+
+    def begin_step(self, progress: float) -> None:
+        self.progress = progress
+        self.key_network.follow(self.encoder, self.projector)
+
+    def forward(self, batch: Batch) -> Step:
+        s: Settings = self.settings
+        v = batch.views
+        k1, k2, o = self.key_network.embed([v["query"], v["key"], v["object"]])  # B×C each, without gradient
+        k1, k2 = unit(k1), unit(k2)
+        q1, q2 = (unit(self.projector(self.encoder(v[role]))) for role in ("query", "key"))
+        u = self.projector(self.encoder(v["scene"]))  # B×C, not normalised
+        with torch.autocast(q1.device.type, enabled=False):
+            first, second = self.queue.keys  # K×C
+            euclidean = (self.contrast(q1, k2, second) + self.contrast(q2, k1, first)) / 2
+            obj = self.in_ball(precise(o))
+            hyperbolic = scene_object_loss(
+                self.scene_point(precise(u)), obj, self.objects.keys, c=s.curvature, tau=s.temperature
+            )
+            loss = euclidean + s.weight * hyperbolic
+        self.queue.hold(torch.stack([k1, k2], dim=1))
+        self.objects.hold(obj)
+        extra = {
+            "euclidean": euclidean.detach(),
+            "hyperbolic": hyperbolic.detach(),
+            "scene_norm": precise(u.detach()).norm(dim=1).mean(),
+            "object_norm": precise(o).norm(dim=1).mean(),
+        }
+        return Step(loss, q1.detach(), k2, extra=extra)
+
+    def contrast(self, q: Tensor, k: Tensor, queue: Tensor) -> Tensor:
+        """MoCo's loss of queries B×C and keys B×C against a queue K×C."""
+        return extended_nce(
+            (q * k).sum(1), q @ queue.T, None, tau=self.settings.temperature, alpha=(), mode="in"
+        )
+
+    def in_ball(self, u: Tensor) -> Tensor:
+        """Tangent vectors at the origin B×C → points of the ball."""
+        s: Settings = self.settings
+        return exp0(u if s.clip is None else clip(u, s.clip), s.curvature)
+
+    def scene_point(self, u: Tensor) -> Tensor:
+        """The same for scenes, with the gradient that the settings ask for."""
+        point = self.in_ball(norm_only(u) if self.settings.decoupled else u)
+        return riemannian(point, self.settings.curvature) if self.settings.riemannian else point
+
+    def after_backward(self) -> None:
+        self.queue.push(self.comm)
+        self.objects.push(self.comm)
+
+
+def precise(x: Tensor) -> Tensor:
+    """At least float32, also under autocast."""
+    return x if x.dtype == torch.float64 else x.float()
