@@ -319,7 +319,7 @@ def make(
     kind: what to make (see `cuewise list makers`)
     src: the images to start from; left out for `cuewise make shapes DST`
     dst: the folder to write; a second call continues where the first stopped
-    set: settings of the maker as key=value, e.g. steps=20 (repeatable)
+    set: settings of the maker as key=value, e.g. steps=20 (repeatable; `cuewise make KIND --help` lists them)
     format: png, jpeg or webp, with a quality as jpeg:90 [png]
     shards: write tar shards of this many images instead of a tree of files
     manifest: the table of what was made: jsonl or parquet [jsonl]

@@ -41,7 +41,7 @@ from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 from cuewise.class_source import class_source
 from cuewise.declarations import Declared
 from cuewise.errors import UserError, nearest
-from cuewise.registry import declared_members, outside
+from cuewise.registry import TYPED, declared_members, outside
 
 One = str | Path  # a path, or a name
 Several = str | Path | Sequence[str | Path]  # one or several of them
@@ -66,6 +66,7 @@ class Option:
     help: str
     group: str = ""
     commas: bool = False
+    settings: OfKind | None = None  # of an option that takes key=value: whose keys --help lists
 
     @property
     def flag(self) -> str:
@@ -117,14 +118,28 @@ class OfKind:
     package: str
     registry: str
     argument: str = "kind"
+    also: str = ""  # another package whose members will do, as cue operators do for makers
+
+    def knows(self, name: str) -> bool:
+        """Whether a member of that name is declared, or could be imported."""
+        declared = {**declared_members(self.package), **(declared_members(self.also) if self.also else {})}
+        return name in declared or bool(TYPED.fullmatch(name)) or name in outside(self.plural, declared)
 
     def options(self, named: Sequence[str]) -> dict[str, Option]:
         """Those of the named members; without a name, those of all, entry points included."""
         inside = declared_members(self.package)
         found: dict[str, Option] = {}
         for name in named or [*inside, *outside(self.plural, inside)]:
-            if name in inside:
-                found |= _declared_options(inside[name], self.plural)
+            if (
+                named
+                and name not in inside
+                and name in (others := declared_members(self.also or self.package))
+            ):
+                found |= _declared_options(others[name], self.plural)
+            elif name in inside and (own := _declared_options(inside[name], self.plural)):
+                found |= own
+            elif name in inside and not self.also:
+                continue
             else:
                 found |= options_of(attribute(self.registry).get(name))
         return found
@@ -138,12 +153,25 @@ def _declared_options(member: Declared, plural: str) -> dict[str, Option]:
     found = {}
     for f in source.fields().values() if source else ():
         if f.help:
-            kind = eval(
-                f.type, {"Sequence": Sequence, "Path": Path, "Any": Any}
-            )  # a type in cuewise's own source
-            default = REQUIRED if f.default is None else ast.literal_eval(f.default)
-            found[f.name] = Option(f.name, kind, default, f.help)
+            found[f.name] = Option(f.name, _type(f.type), _literal(f.default), f.help)
     return found
+
+
+def _type(text: str) -> Any:
+    """A type as cuewise's own source writes it; text where it has a name of its own: the member converts it again."""
+    try:
+        return eval(text, {"Sequence": Sequence, "Path": Path, "Any": Any})
+    except NameError:
+        return str
+
+
+def _literal(text: str | None) -> Any:
+    if text is None:
+        return REQUIRED
+    try:
+        return ast.literal_eval(text)
+    except ValueError:
+        return text
 
 
 def attribute(where: str) -> Any:
@@ -160,7 +188,12 @@ def options_of(declaration: Any) -> dict[str, Option]:
     listed = getattr(declaration, "options", None)
     if isinstance(listed, tuple):
         return {o.name: Option(o.name, str | None, None, o.help) for o in listed}
-    return _options_of(getattr(declaration, "declares", declaration))
+    declares = getattr(declaration, "declares", declaration)
+    if isinstance(declares, property):
+        declares = declaration().declares
+    return _options_of(
+        type(declares) if dataclasses.is_dataclass(declares) and not inspect.isclass(declares) else declares
+    )
 
 
 @cache
@@ -172,7 +205,8 @@ def _options_of(declaration: Any) -> dict[str, Option]:
         texts = [m for m in getattr(hint, "__metadata__", ()) if isinstance(m, str)]
         if texts:
             kind, commas = bare(hint), COMMAS in hint.__metadata__
-            found[name] = Option(name, kind, default, texts[0], "".join(texts[1:2]), commas)
+            settings = next((m for m in hint.__metadata__ if isinstance(m, OfKind)), None)
+            found[name] = Option(name, kind, default, texts[0], "".join(texts[1:2]), commas, settings)
     return found
 
 

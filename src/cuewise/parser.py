@@ -54,6 +54,11 @@ class Verb:
             found |= {n: o for n, o in self.source.options(self._named(words)).items() if n not in found}
         return found
 
+    def settings(self, words: Sequence[str]) -> dict[str, Option]:
+        """Keys that `--set` takes for the member that the first word names."""
+        kind = next((o.settings for o in self.own.values() if o.settings), None)
+        return kind.options([words[0]]) if kind is not None and words and kind.knows(words[0]) else {}
+
     def _named(self, words: Sequence[str]) -> list[str]:
         """The members whose options there are: the first word names one; of an option of names, all and those typed."""
         if not isinstance(self.source, OfKind):
@@ -120,6 +125,10 @@ def build_parser(name: str, function: Callable[..., dict[str, Any]], words: Sequ
     """A parser for the words of one verb; what is not given stays out of its result."""
     verb = Verb(name, function)
     examples = "\n".join(f"  {line}" for line in verb.examples)
+    helping = any(w in ("-h", "--help") for w in words)
+    keys = verb.settings(words) if helping else {}
+    settings = "".join(f"  {o.name:<21} {o.help}{o.shown_default}\n" for o in keys.values())
+    settings = f"settings of {words[0]}, as --set key=value:\n{settings}\n" if settings else ""
     options = verb.options(words)
     shape = [f"[{p.name.upper()}]" if p.optional else p.name.upper() + "…" * p.many for p in verb.positionals]
     shape += [f"{o.flag} {o.name.upper()}" for o in options.values() if o.required] + ["[options]"]
@@ -127,7 +136,7 @@ def build_parser(name: str, function: Callable[..., dict[str, Any]], words: Sequ
         prog=f"cuewise {name}",
         usage=f"cuewise {name} {' '.join(shape)}",
         description=verb.summary,
-        epilog=f"examples ({EXAMPLE}):\n{examples}" if examples else None,
+        epilog=escape(f"{settings}examples ({EXAMPLE}):\n{examples}"),
         formatter_class=Lines,
         allow_abbrev=False,
         argument_default=argparse.SUPPRESS,

@@ -332,7 +332,7 @@ def compare(
     """Put several models side by side in one report; runs are audited first, on what --train and --test name.
 
     cuewise compare audits/plain audits/shape --out reports/both
-    cuewise compare runs/plain runs/shape --out reports/both --only shape_bias,accuracy --limit 100
+    cuewise compare runs/plain runs/shape --out reports/runs --only shape_bias,accuracy --limit 100
     """
     from cuewise.report.folders import compare_folders
 
@@ -360,7 +360,11 @@ def make(
     src: Annotated[One, "the images to start from; left out for `cuewise make shapes DST`"],
     dst: Annotated[One | None, "the folder to write; a second call continues where the first stopped"] = None,
     *,
-    set: Annotated[Settings, "settings of the maker as key=value, e.g. steps=20 (repeatable)"] = None,
+    set: Annotated[
+        Settings,
+        "settings of the maker as key=value, e.g. steps=20 (repeatable; `cuewise make KIND --help` lists them)",
+        OfKind("makers", "cuewise.makers", "cuewise.makers.registry:MAKERS", also="cuewise.cues"),
+    ] = None,
     format: Annotated[str, "png, jpeg or webp, with a quality as jpeg:90"] = "png",
     shards: Annotated[int | None, "write tar shards of this many images instead of a tree of files"] = None,
     manifest: Annotated[str, "the table of what was made: jsonl or parquet"] = "jsonl",

@@ -181,3 +181,17 @@ def test_options_may_stand_anywhere_and_lists_may_be_repeated_or_joined() -> Non
     assert found.set == ["k=1", "j=2"]
     assert found.negatives == ["patch", "regular"]
     assert found.color_jitter is False
+
+
+def test_help_of_a_kind_lists_its_own_options(capsys: pytest.CaptureFixture[str]) -> None:
+    for words, expected in (
+        ("probe knn --help", "--temperature TEMPERATURE"),
+        ("make anisotropic --help", "settings of anisotropic, as --set key=value"),
+        ("make texture --help", "neighbours"),
+        ("audit --help", "--reference-errors"),
+    ):
+        with pytest.raises(SystemExit):
+            main(words.split())
+        assert expected in capsys.readouterr().out
+    assert main(["probe", "knn", "run", "--train", "a", "--shots", "3"]) == 2
+    assert "--shots has no meaning for the probe knn" in capsys.readouterr().err
