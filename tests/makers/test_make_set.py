@@ -369,3 +369,20 @@ def test_ranges_are_not_minutes_and_seconds(photos: Photos, tmp_path: Path) -> N
     steps = {row["parameters"]["steps"] for row in rows(tmp_path / "out")}
     assert steps <= set(range(10, 21))
     assert len(steps) > 1
+
+
+def test_cue_conflict_through_a_network(photos: Photos, tmp_path: Path) -> None:
+    from cuewise.encoders import load_encoder
+    from cuewise.encoders.load import save_encoder
+
+    save_encoder(load_encoder("cuewise/resnet-tiny?width=8", size=32), tmp_path / "encoder.safetensors")
+    source, file = photos(2), str(tmp_path / "encoder.safetensors")
+    with pytest.raises(UserError, match="style=gram needs model="):
+        make_set("cue-conflict", source, tmp_path / "a", set=["style=gram"])
+    with pytest.raises(UserError, match="model= has no meaning for style=quilt"):
+        make_set("cue-conflict", source, tmp_path / "a", set=[f"model={file}"])
+    with pytest.raises(UserError, match="block= has no meaning for style=gram"):
+        make_set("cue-conflict", source, tmp_path / "a", set=["style=gram", f"model={file}", "block=0.5"])
+    with pytest.raises(UserError, match="no style 'vgg'"):
+        make_set("cue-conflict", source, tmp_path / "a", set=["style=vgg"])
+    assert not (tmp_path / "a").exists()

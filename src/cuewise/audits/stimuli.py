@@ -53,7 +53,7 @@ class Conflicts(Unannotated):
         return None
 
     def content_key(self) -> str:
-        return f"{data_key(self.data)} conflicts {self.seed} {self.rows}"
+        return f"{data_key(self.data)} conflicts with lines {self.seed} {self.rows}"
 
     def fingerprint(self) -> dict[str, Any]:
         part = self.data.fingerprint()

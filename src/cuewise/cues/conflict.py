@@ -17,6 +17,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from cuewise.cues.edges import sketch
 from cuewise.cues.quilt_kernel import quilt
 from cuewise.cues.style_statistics import cover
 from cuewise.errors import UserError
@@ -90,8 +91,9 @@ def conflict(
     rng: np.random.Generator,
     *,
     shape: float = 0.9,
-    block: float = 1 / 6,
+    block: float = 1 / 4,
     focus: float = 0.8,
+    lines: float = 1 / 3,
     mask: NDArray[np.bool_] | None = None,
     method: Callable[[Bytes, Bytes, float], Bytes] | None = None,
 ) -> Bytes:
@@ -99,16 +101,19 @@ def conflict(
 
     shape: how much of the large-scale brightness is the content's (0 a bare sheet of texture, 1 all).
     block: side of the texture blocks, as a part of the shorter side. focus: the central part of the texture image that
-    blocks are taken from: objects tend to stand there, sky and grass do not. mask: where the content's object is (H×W);
+    blocks are taken from: objects tend to stand there, sky and grass do not. lines: how dark the content's edges are drawn
+    (0 not at all, 1 black, times shape). mask: where the content's object is (H×W);
     outside it the texture fades to its mean colour, so that only the silhouette carries it. method: a style transfer,
     such as `AdaIN(encoder, decoder)`, used instead of quilting.
     """
-    _check(content, texture, mask, shape=shape, focus=focus)
+    _check(content, texture, mask, shape=shape, focus=focus, lines=lines)
     if method is not None:
         centre = _centre(cover(texture, *content.shape[:2]), focus, SMALLEST)
         image = method(content, centre, 1.0).astype(np.float32)
     else:
         image = _reshaped(texture_sheet(content, texture, rng, block, focus), content, shape)
+        if lines * shape > 0:
+            image *= 1 - np.float32(lines * shape) * (1 - sketch(content)[..., :1] / np.float32(255))
     if mask is not None:
         soft = cv2.GaussianBlur(mask.astype(np.float32), (0, 0), max(min(mask.shape) / 224, 0.5))[..., None]
         mean = image.mean(axis=(0, 1))
@@ -137,7 +142,7 @@ def _centre(image: Bytes, focus: float, least: int) -> Bytes:
 
 
 def texture_sheet(
-    content: Bytes, texture: Bytes, rng: np.random.Generator, block: float = 1 / 6, focus: float = 0.8
+    content: Bytes, texture: Bytes, rng: np.random.Generator, block: float = 1 / 4, focus: float = 0.8
 ) -> Floats:
     """The texture image quilted to the content's size (H×W×3), its brightness following the content's."""
     height, width = content.shape[:2]

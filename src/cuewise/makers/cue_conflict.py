@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Annotated
 
 import numpy as np
 
 from cuewise.cues.conflict import conflict, pairs
-from cuewise.data import Dataset
+from cuewise.cues.style_adain import AdaIN
+from cuewise.cues.style_gram import Gram
+from cuewise.data import Dataset, Image
+from cuewise.encoders import load_encoder
+from cuewise.encoders.card import is_random
 from cuewise.errors import UserError
 from cuewise.makers.layout import Layout, Piece
 from cuewise.makers.maker import Maker, Picture, item_seed
@@ -29,8 +34,32 @@ class CueConflict(Maker):
     takes_both = False
     n: Annotated[int, "how many stimuli [as many as the published set, or as the images allow]"] = 0
     shape: Annotated[float, "how much of the large-scale brightness is that of the shape image, 0 to 1"] = 0.9
-    block: Annotated[float, "side of the texture blocks, as a share of the shorter side"] = 1 / 6
+    block: Annotated[float, "side of the texture blocks, as a share of the shorter side"] = 1 / 4
     focus: Annotated[float, "central share of the texture image that blocks come from"] = 0.8
+    lines: Annotated[float, "how dark the edges of the shape image are drawn, 0 to 1"] = 1 / 3
+    style: Annotated[str, "quilt, or gram and adain through a network"] = "quilt"
+    model: Annotated[str, "gram: a convolutional network, e.g. timm/tf_efficientnet_lite0:FILE"] = ""
+    encoder: Annotated[str, "adain: a file of weights, VGG-19 up to relu4_1"] = ""
+    decoder: Annotated[str, "adain: a file of weights, the mirrored decoder"] = ""
+
+    def __post_init__(self) -> None:
+        needs = {"quilt": (), "gram": ("model",), "adain": ("encoder", "decoder")}
+        if self.style not in needs:
+            raise UserError(f"make cue-conflict: no style {self.style!r}; there are: {', '.join(needs)}")
+        for name in ("model", "encoder", "decoder"):
+            wanted = name in needs[self.style]
+            if bool(getattr(self, name)) != wanted:
+                what = (
+                    f"style={self.style} needs {name}="
+                    if wanted
+                    else f"{name}= has no meaning for style={self.style}"
+                )
+                raise UserError(f"make cue-conflict: {what}; see docs/stylize.md")
+        for name in ("shape", "block", "lines") if self.style != "quilt" else ():
+            if getattr(self, name) != getattr(type(self), name):
+                raise UserError(
+                    f"make cue-conflict: {name}= has no meaning for style={self.style}; leave it out"
+                )
 
     def lay(self, dataset: Dataset, seed: int, end: str, both: str = "") -> Layout:
         """Pairs of images of different classes, each class equally often."""
@@ -61,5 +90,20 @@ class CueConflict(Maker):
             shape=self.shape,
             block=self.block,
             focus=self.focus,
+            lines=self.lines,
+            method=transfer_by(self.style, self.model, self.encoder, self.decoder),
         )
         yield Picture(image, own)
+
+
+@lru_cache(maxsize=2)
+def transfer_by(
+    style: str, model: str, encoder: str, decoder: str
+) -> Callable[[Image, Image, float], Image] | None:
+    """The style transfer that takes the place of quilting; its network is loaded once per process."""
+    if style == "gram":
+        network = load_encoder(model)
+        if is_random(network.card.weights):
+            raise UserError(f"make cue-conflict: {model} has random weights; give a file: {model}:FILE")
+        return Gram(network.backbone, network.card.mean, network.card.std)
+    return AdaIN(encoder, decoder) if style == "adain" else None
