@@ -1,4 +1,4 @@
-"""Compiled bilateral filter: a row at a time, two opposite taps at once, in loops short enough to vectorise."""
+"""Compiled bilateral filter: row by row, two opposite taps at once, in loops short enough to vectorise."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ U = np.uint64
 
 @njit(cache=True, nogil=True, inline="always", fastmath=FAST)
 def exp2_short(a: Any, b: Any, scale: Any) -> Any:
-    """As `exp2_product` with one term less, to 3e-6: plenty for a mean of grey levels."""
+    """As `exp2_product` with one term less, to 3e-6: enough for a mean of grey levels."""
     z = max(fused(a, b, MAGIC), MAGIC - np.float32(126.0))
     f = fused(a, b, MAGIC - z)
     p = scale * np.float32(9.570101834643878e-3)

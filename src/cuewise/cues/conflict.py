@@ -55,9 +55,11 @@ def pairs(classes: Mapping[str, int], n: int, seed: int) -> list[Pair]:
     names = [name for name, count in classes.items() if count > 0]
     if len(names) < 2:
         raise UserError("cue conflict: two or more classes with images are needed, to give shape and texture")
-    room = sum(classes[a] * classes[b] for a, b in itertools.permutations(names, 2))
-    if n > room:
-        raise UserError(f"cue conflict: {n} stimuli asked, but these images give only {room}; ask for fewer")
+    most = sum(classes[a] * classes[b] for a, b in itertools.permutations(names, 2))
+    if n > most:
+        raise UserError(
+            f"cue conflict: {n} stimuli were asked for, but these images give only {most}; ask for fewer"
+        )
     rng = np.random.default_rng(seed)
     order = _class_pairs(names, rng)
     stacks = {pair: _image_pairs(classes[pair[0]], classes[pair[1]], rng) for pair in order}

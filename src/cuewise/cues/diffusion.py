@@ -45,7 +45,7 @@ def perona_malik(
 
     image: uint8 or float in [0, 1]; array H×W, H×W×C or N×H×W×C, or tensor N×C×H×W (any device, differentiable).
     kappa is in grey levels of 0–255 for every kind of image. Conductance g by option: 1 exp(−(δ/κ)²), 2 1/(1+(δ/κ)²),
-    3 Tukey's ½(1−(δ/κ√2)²)², zero beyond κ√2. mode: "channel" smooths each channel by itself, "vector" shares one g of
+    3 Tukey's ½(1−(δ/κ√2)²)², zero beyond κ√2. mode: "channel" smooths each channel separately, "vector" shares one g of
     δ² summed over channels, "medpy3d" treats colour as a third axis of space (what MedPy does to an H×W×3 array).
     """
     check_settings(steps, kappa, gamma, option, mode)
@@ -104,7 +104,7 @@ def _conductance(square: Tensor, option: int) -> Tensor:
 
 
 def check_settings(steps: int, kappa: float, gamma: float, option: int, mode: str) -> None:
-    """Refuse what cannot converge, with the way out."""
+    """Refuse what cannot converge, and say what to change."""
     if mode not in MODES:
         raise UserError(f"diffusion: no mode {mode!r}; there are: {', '.join(MODES)}")
     if option not in (1, 2, 3):

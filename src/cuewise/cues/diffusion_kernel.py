@@ -1,4 +1,4 @@
-"""Compiled inner loops of diffusion: one pass a step, in fixed point, written so that every loop vectorises.
+"""Compiled inner loops of diffusion: one pass per step, in fixed point, written so that every loop vectorises.
 
 Grey levels are int32 with 22 binary places: differences are exact, so twenty steps stay within 1e-4 grey levels of
 double precision, and this costs no time against float32 (which strays by 2e-4 where edges sharpen).
@@ -69,7 +69,7 @@ def constant(kappa: float, option: int) -> np.float32:
 
 
 def row_of(option: int) -> Any:
-    """The compiled row of one option: deciding inside the loops would cost a quarter of the time.
+    """The compiled row of one option: a branch inside the loops would cost a quarter of the time.
 
     new ← old + γ·div on the row that begins at `at`, the next one at `below`; `stride` columns of which `width` count.
     `across` [LANES+stride] takes the fluxes along the row, aligned; `up` [stride] has those from above, then those to below.
@@ -108,7 +108,7 @@ steep_row, gentle_row, rational_row, tukey_row = row_of(1), row_of(GENTLE), row_
 
 @njit(cache=True, nogil=True)
 def diffuse_planes(images: Floats, out: Floats, steps: int, gamma: Any, k: Any, option: int) -> None:
-    """Each channel of images [N, H, W, C] by itself into `out`; a plane and its twin stay in the second-level cache."""
+    """Each channel of images [N, H, W, C] separately into `out`; a plane and its twin stay in the second-level cache."""
     count, height, width, channels = images.shape
     stride = (width + LANES - 1) // LANES * LANES
     odd = steps % 2
@@ -140,11 +140,11 @@ def diffuse_planes(images: Floats, out: Floats, steps: int, gamma: Any, k: Any, 
 
 @njit(cache=True, nogil=True)
 def load(image: Floats, planes: Fixed, stride: int) -> None:
-    """Grey levels [H, W, C] → fixed point, a plane a channel, rows `stride` apart."""
+    """Grey levels [H, W, C] → fixed point, one plane per channel, rows `stride` apart."""
     height, width, channels = image.shape
     for i in range(height):
         pixels, at = image[i].reshape(-1), U(i * stride)
-        if channels == 3:  # a loop of its own: only with a known step does it vectorise
+        if channels == 3:  # a separate loop: it vectorises only with a known step
             red, green, blue = planes[0], planes[1], planes[2]
             for j in range(U(width)):
                 red[at + j] = np.int32(pixels[U(3) * j] * ONE)

@@ -1,8 +1,8 @@
 """The one adapter of image forms: uint8 or float arrays, PIL images and tensors go in, the same form comes out.
 
 Operators are written for arrays H×W×3 (or H×W) in grey levels 0–255, where the published thresholds hold (κ = 20, σ = 75).
-`on_pixels` brings every form to uint8 pixels and back, so that an operator cannot tell the forms apart and every form gives
-the same image. `any_form` lets a function of arrays take PIL images and tensors without rounding them to bytes.
+`on_pixels` brings every form to uint8 pixels and back, so that the result does not depend on the form. `any_form` lets a
+function of arrays take PIL images and tensors without rounding them to bytes.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Value ranges: operators work on grey levels 0–255; the one adapter from and to uint8 or float in [0, 1].
+"""Value ranges: operators work on grey levels 0–255; conversion from and to uint8 or float in [0, 1].
 
 Published thresholds (κ = 20, σ = 75, …) are grey levels. On an image in [0, 1] they silently do nothing or
-everything, so every operator passes through here instead of asking the user to divide by 255.
+everything, so every operator converts here instead of asking the user to divide by 255.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def tensor_from_levels(levels: Tensor, like: Tensor) -> Tensor:
 
 
 def _check_range(low: float, high: float) -> None:
-    # A hair beyond [0, 1] comes from resampling; 0–255 in float is a mistake worth stopping.
+    # A little beyond [0, 1] comes from resampling; 0–255 in float is a mistake worth stopping.
     if not (low >= -0.5 and high <= 1.5):
         raise UserError(
             f"a float image must lie in [0, 1], but this one runs from {low:g} to {high:g}; "

@@ -22,7 +22,7 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class PatchParams:
-    """One drawn patch image: which d×d patches of the source, and how each is turned; row by row.
+    """One drawn patch image: which d×d patches of the source, and how each is rotated and flipped; row by row.
 
     turns: quarter turns counter-clockwise; applied before vflips, those before hflips. Empty: none.
     """

@@ -87,7 +87,7 @@ def checked(example: Array) -> Pixels:
     """The example, or an error that says what an example is."""
     if example.dtype != np.uint8 or example.ndim != 3 or example.shape[2] != 3 or 0 in example.shape:
         raise UserError(
-            f"texture: an example is uint8 H×W×3, but this one is {example.dtype} {example.shape}"
+            f"texture: an example must be uint8 H×W×3, but this one is {example.dtype} {example.shape}"
         )
     return example
 

@@ -28,7 +28,7 @@ def _byte(value: Any) -> Any:
 
 
 def contrast(source: Source, severity: int, rng: np.random.Generator) -> Bytes:
-    """(v − mean) · c + mean: a table of 256 values a channel."""
+    """(v − mean) · c + mean: a table of 256 values per channel."""
     c = CONTRAST[severity - 1]
     table = (np.arange(256)[:, None] - source.means) * c + source.means
     lut = np.clip(table + 1e-6, 0, 255).astype(np.uint8)  # 256×C
@@ -99,7 +99,7 @@ def jpeg_compression(source: Source, severity: int, rng: np.random.Generator) ->
 
 
 def _jpeg(image: Any, quality: int, space: str) -> Bytes:
-    """Through JPEG with the accurate transform and chroma at half size: cv2 writes Pillow's very bytes."""
+    """Through JPEG with the accurate transform and chroma at half size: cv2 writes the same bytes as Pillow."""
     data = cv2.imencode(".jpg", np.ascontiguousarray(image), [cv2.IMWRITE_JPEG_QUALITY, quality])[1]
     out: Bytes = simplejpeg.decode_jpeg(data, space, fastdct=False, fastupsample=False)
     return out

@@ -1,4 +1,4 @@
-"""Noise that strikes each value by itself: gaussian, shot, impulse and speckle.
+"""Noise that changes each value independently: gaussian, shot, impulse and speckle.
 
 A value v (0..255) becomes k with a known probability P(k | v), so all four are one thing: a draw from one of
 256 laws over 256 outcomes. The laws are exact (closed forms), drawn with Walker's alias method: one 32-bit number,

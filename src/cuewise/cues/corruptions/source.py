@@ -28,9 +28,9 @@ class Source:
         scale_to_image: bool = False,
         frost_images: str | None = None,
     ) -> None:
-        self.severities = severities  # those that will be asked for
+        self.severities = severities  # those that will be computed
         self.frost_images = frost_images
-        self.zoomed: dict[int, Bytes] = {}  # results of zoom_blur that wait to be asked for
+        self.zoomed: dict[int, Bytes] = {}  # results of zoom_blur that were computed ahead
         self.flat = image.ndim == 2
         self.image: Bytes = np.ascontiguousarray(image[:, :, None] if self.flat else image)
         self.height, self.width, self.channels = self.image.shape

@@ -60,7 +60,7 @@ def snow_of(source: Source, severity: int, field: Floats, degrees: float) -> Byt
 
 @njit(cache=True, nogil=True)
 def zoom_field(field: Floats, y: Any, b: Floats, x: Any, a: Floats, threshold: Any, out: Floats) -> None:
-    """Bilinear zoom of a small field; what is below the threshold is no snow."""
+    """Bilinear zoom of a small field; values below the threshold become 0."""
     last_row, last_column = field.shape[0] - 1, field.shape[1] - 1
     line = np.empty(field.shape[1], np.float32)
     for i in range(out.shape[0]):
