@@ -129,7 +129,7 @@ def main() -> None:
     for name, (images, boxes) in sets.items():
         known = (images[: given.limit or None], boxes[: given.limit or None])
         for what, options in settings.items():
-            measure(f"{name}, {what}", known, lambda image, o=options: propose(image, k=1000, **o).boxes)
+            measure(f"{name}, {what}", known, lambda image, o=options: propose(image, k=1000, **o).corners)
         if hasattr(cv2, "ximgproc"):
             measure(f"{name}, OpenCV's selective search", known, selective_search)
         speed(images[0])

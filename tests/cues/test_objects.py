@@ -97,7 +97,7 @@ def test_boxes_lie_in_the_image_within_the_bounds_best_first():
     for height, width in ((8, 8), (30, 200), (97, 64), (288, 384)):
         image = np.random.default_rng(height).integers(0, 256, (height, width, 3), dtype=np.uint8)
         found = propose(image, k=40)
-        b = found.boxes
+        b = found.corners
         assert len(b) <= 40
         assert b.dtype == np.int32
         assert ((b[:, :2] >= 0) & (b[:, :2] < b[:, 2:])).all()
@@ -112,7 +112,7 @@ def test_boxes_lie_in_the_image_within_the_bounds_best_first():
 
 def test_it_finds_what_is_there():
     scenes = [scene(seed) for seed in range(20)]
-    found = [propose(image, k=1000, area=(0.0, 1.0)).boxes for image, _ in scenes]
+    found = [propose(image, k=1000, area=(0.0, 1.0)).corners for image, _ in scenes]
     truth = [boxes for _, boxes in scenes]
     assert recall(found, truth, 50) > 0.5
     assert recall(found, truth, 1000) > 0.85
@@ -149,7 +149,7 @@ def test_a_fitted_template_beats_one_of_noise():
 
     def at_10(template: Template) -> float:
         return recall(
-            [propose(i, k=10, area=(0.0, 1.0), template=template).boxes for i, _ in test], truth, 10
+            [propose(i, k=10, area=(0.0, 1.0), template=template).corners for i, _ in test], truth, 10
         )
 
     assert at_10(fitted) > 0.5
@@ -171,7 +171,7 @@ def test_logistic_regression_finds_the_odds():
 def test_grey_images_and_wrong_ones():
     image, _ = scene(4)
     grey = image[..., 0]
-    np.testing.assert_array_equal(propose(grey).boxes, propose(np.repeat(grey[..., None], 3, -1)).boxes)
+    np.testing.assert_array_equal(propose(grey).corners, propose(np.repeat(grey[..., None], 3, -1)).corners)
     with pytest.raises(UserError, match="uint8"):
         propose(image / 255)
     with pytest.raises(UserError, match="rising"):
@@ -179,7 +179,7 @@ def test_grey_images_and_wrong_ones():
     with pytest.raises(UserError, match="no boxes"):
         fit([image], [np.zeros((0, 4))], np.random.default_rng(0))
     constant = propose(np.full((64, 64, 3), 9, np.uint8))
-    assert len(constant.boxes) == len(constant.scores)
+    assert len(constant.corners) == len(constant.scores)
 
 
 def test_it_is_fast():

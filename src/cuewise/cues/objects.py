@@ -55,7 +55,7 @@ class Template:
 class Proposals:
     """Boxes, best first, with the log-odds that each covers an object."""
 
-    boxes: Boxes  # N×4
+    corners: Boxes  # N×4
     scores: Floats  # N
 
 
