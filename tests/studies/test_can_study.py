@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from cuewise.config import resolve
+from cuewise.probes.finetune import TUNINGS
 from cuewise.studies import can, can_longtail
 from cuewise.studies.labs import PHOTOGRAPHS, SHAPES, Lab
 from cuewise.studies.measures import TrainedArm, find_measure
@@ -45,7 +46,8 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> dict[str, TrainedArm]:
 
 
 def test_measures(trained: dict[str, TrainedArm], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cuewise.studies.measures.masked.STEPS", 1)
+    tuning = replace(TUNINGS["vit"], batch_size=32, epochs=1)
+    monkeypatch.setattr("cuewise.studies.measures.masked.TUNING", tuning)
     flops = {name: find_measure("cost").take(arm)["gflops"] for name, arm in trained.items()}
     assert 0 < flops["MAE"] < flops["CAN"]
     found = find_measure("reconstruction").take(trained["MAE"])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import torch
 
@@ -15,7 +17,7 @@ from cuewise.studies.measures.measure import Quantities, measure
 from cuewise.train.cost import flops, made_up
 from cuewise.train.reload import load_method
 
-TUNED, STEPS = 1600, 60  # images and steps of fine-tuning
+TUNED, TUNING = 640, replace(TUNINGS["vit"], batch_size=64, epochs=5)  # images of fine-tuning, and 50 steps
 SHOWN = 256  # images that are reconstructed
 
 
@@ -43,7 +45,7 @@ def finetuned(arm: TrainedArm) -> Quantities:
     test = arm.data("clean") if "clean" in arm.lab.sets else whole.select(order[TUNED : 2 * TUNED])
     assert data.labels is not None
     assert test.labels is not None
-    probe = FinetuneProbe(arm.model.encoder, TUNINGS["vit"], steps=STEPS, workers=0).fit(data, data.labels)
+    probe = FinetuneProbe(arm.model.encoder, TUNING, workers=0).fit(data, data.labels)
     out = probe.answers(test)
     return {"finetuned": float((out.features.argmax(1) == test.labels[out.index]).mean())}
 
