@@ -19,7 +19,7 @@ from tests.audits.small_models import ENCODER, class_map, classifier, conflicts,
 pytestmark = pytest.mark.slow
 
 LABEL_FREE = {"retrieval", "similarity"}
-NEED_MORE = {"coarse_fine", "heads"}  # a hierarchy of classes, a model with several spaces
+NEED_MORE = {"coarse_fine", "heads", "uncertainty", "context"}  # a hierarchy, several spaces, objects
 Answer = tuple[dict[str, Finding], dict[str, str]]
 
 

@@ -54,11 +54,11 @@ def test_keeps_the_contract(name, check):
 @pytest.fixture
 def outside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     """A cue in a file of the working folder."""
-    (tmp_path / "my_cues.py").write_text(OUTSIDE)
+    (tmp_path / "posterized_cues.py").write_text(OUTSIDE)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [*sys.path, str(tmp_path)])
-    monkeypatch.delitem(sys.modules, "my_cues", raising=False)
-    return "my_cues:Posterize"
+    monkeypatch.delitem(sys.modules, "posterized_cues", raising=False)
+    return "posterized_cues:Posterize"
 
 
 def test_a_cue_from_outside_keeps_it_too(outside):

@@ -9,6 +9,7 @@ import pytest
 
 from cuewise.cli import main
 from cuewise.errors import UserError
+from cuewise.registry import member_modules
 from cuewise.studies.run import run_studies
 from cuewise.studies.study import choose, studies
 from tests.studies.tiny import LAB, STUDY
@@ -67,12 +68,9 @@ def test_what_is_not_a_study(module: str, tmp_path: Path, capsys: pytest.Capture
     assert not (tmp_path / "out").exists()
 
 
-def test_studies_are_found_by_what_they_declare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_studies_are_found_by_what_they_declare(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever the name of the file: one more file in the package is one more study."""
-    import cuewise.studies
-
-    (tmp_path / "anything.py").write_text("from tests.studies.tiny import STUDY\n")
     before = set(studies())
-    monkeypatch.setattr(cuewise.studies, "__path__", [*cuewise.studies.__path__, str(tmp_path)])
-    monkeypatch.setattr(cuewise.studies.__spec__, "submodule_search_locations", cuewise.studies.__path__)
+    more = [*member_modules("cuewise.studies"), "tests.studies.tiny"]
+    monkeypatch.setattr("cuewise.registry.member_modules", lambda package: more)
     assert set(studies()) == before | {STUDY.name}

@@ -37,6 +37,8 @@ def few(tmp_path_factory: pytest.TempPathFactory, folder: Path) -> Path:
 
 def run(data: Path, out: Path, method: str = "moco", **options: Any) -> list[dict[str, Any]]:
     settings = [*HEADS.get(method, []), "loop.log_every=1"]
+    if method == "can":
+        options = {"model": "cuewise/vit-tiny?width=64&depth=1", **options}
     pretrain(str(data), out=str(out), method=method, set=settings, **{**SMALL, **options})
     return [r for r in read_metrics(out / "metrics.jsonl") if "train/loss" in r]
 

@@ -217,7 +217,7 @@ def test_names_are_checked() -> None:
     assert {"color", "rotation", "texture", "blur", "flip", "crop", "solarize"} <= set(augmentations())
     with pytest.raises(UserError, match=r"no augmentation 'colour'; did you mean color\? there are: color"):
         augmentation("colour")
-    with pytest.raises(UserError, match="cannot import 'no_such_module'"):
+    with pytest.raises(UserError, match="cannot import no_such_module"):
         augmentation("no_such_module:sepia")
     with pytest.raises(UserError, match="cannot do without crop"):
         augmentation("crop").switched_off(FULL)

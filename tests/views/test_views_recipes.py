@@ -148,6 +148,7 @@ def test_recipes_are_as_published() -> None:
             "jitter_p": 1.0,
             "gray_p": 0.2,
         },
+        "mae": {**plain, "scale": (0.2, 1.0)},
         "cmc": {**plain, "scale": (0.2, 1.0)},
         "infomin": {**expected["simclr"], "scale": (0.2, 1.0)},
         "jigsaw": {**plain, "scale": (0.6, 1.0)},

@@ -89,10 +89,11 @@ def test_everything_else_is_drawn_as_without_it() -> None:
 
 def test_it_composes_with_every_method(folder: Path) -> None:
     data = open_data(str(folder))
+    scenes = open_data("shapes:scenes?n=8&size=32")
     for name, kind in methods().items():
         options: dict[str, Any] = {"method": name, "size": 32, "suppress": "anisotropic"}
         options |= {"leave_out": ["color"]} if kind.leaves_out else {}
-        for view in build_views(resolve(options), data).positives:
+        for view in build_views(resolve(options), scenes if name == "hcl" else data).positives:
             recipe = view.recipe
             assert (recipe.suppress, recipe.suppress_p, recipe.blur_p) == ("anisotropic", 0.5, 0.5)
     own = resolve({"size": 32, "suppress": "robust", "views": {"blur_p": 0.1}})

@@ -170,7 +170,7 @@ def runs_and_resumes(kind: type[Method] | Case) -> None:
     case = as_case(kind)
     where = f"{case.kind.__module__}:{case.kind.__qualname__}"
     common = {
-        "data": [f"shapes?n={IMAGES}&size=32"],
+        "data": [f"shapes:scenes?n={IMAGES}&size=32"],
         "method": where,
         "model": "cuewise/vit-tiny?width=64&depth=1" if case.transformer else "cuewise/resnet-tiny?width=8",
         "size": 32,
