@@ -142,7 +142,7 @@ def test_a_run_saves_its_head(tmp_path: Path, capsys: pytest.CaptureFixture[str]
         torch.testing.assert_close(value, checkpoint[f"heads.{name}"])
     rows = [json.loads(x) for x in (out / "metrics.jsonl").read_text().splitlines()]
     assert {"train/euclidean", "train/hyperbolic", "train/scene_norm", "train/object_norm"} <= set(rows[-1])
-    with pytest.raises(UserError, match=r"hcl\.boxes=proposals is not available|needs boxes"):
-        pretrain("shapes?n=20&size=32", out=str(tmp_path / "none"), **options)
+    pretrain("shapes?n=20&size=64", out=str(tmp_path / "proposed"), set=["hcl.queue=32"], steps=1, **options)
+    assert (tmp_path / "proposed" / "heads.safetensors").exists()  # without annotations: proposals
     with pytest.raises(UserError, match="--crops object has no meaning for hcl"):
         pretrain(scenes, out=str(tmp_path / "crops"), crops="object", **options)

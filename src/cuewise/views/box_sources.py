@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import csv
-import importlib
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
+from cuewise.cues.objects import propose
 from cuewise.data import Dataset, Sample
 from cuewise.errors import UserError
 from cuewise.views.object_crops import BoxSource, Corners, GivenBoxes
@@ -38,22 +37,10 @@ class ProposedBoxes:
     count: int = 50
 
     def boxes(self, sample: Sample) -> Corners:
-        found: Any = proposer()(sample.image, k=self.count)
-        return np.asarray(getattr(found, "corners", found), np.float32).reshape(-1, 4)
+        return propose(sample.image, k=self.count).corners.astype(np.float32)
 
     def known(self, data: Dataset, i: int) -> Corners | None:
         return None
-
-
-def proposer(setting: str = "crops.boxes") -> Any:
-    """cuewise.cues.objects.propose."""
-    try:
-        return importlib.import_module("cuewise.cues.objects").propose
-    except ImportError:
-        raise UserError(
-            f"{setting}=proposals is not available in this version: give DATA with objects (docs/data.md), or a table of "
-            f"boxes as {setting}=FILE.csv"
-        ) from None
 
 
 def box_source(boxes: str, data: Dataset, setting: str = "crops.boxes") -> BoxSource:
@@ -65,7 +52,6 @@ def box_source(boxes: str, data: Dataset, setting: str = "crops.boxes") -> BoxSo
             )
         return GivenBoxes()
     if boxes == "proposals":
-        proposer(setting)
         return ProposedBoxes()
     return TableBoxes(read_boxes(Path(boxes).expanduser(), data, setting))
 
