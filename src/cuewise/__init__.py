@@ -14,7 +14,7 @@ keep_kernels()
 
 __version__ = "0.1.0"
 _FROM = {
-    **{name: ("cuewise.verbs", verb.__name__) for name, verb in VERBS.items()},
+    **{name: (verb.__module__, verb.__name__) for name, verb in VERBS.items()},
     "Interrupted": ("cuewise.errors", "Interrupted"),
     "UserError": ("cuewise.errors", "UserError"),
     "Encoder": ("cuewise.encoders", "Encoder"),

@@ -44,6 +44,14 @@ def demo(
     overwrite: start again even if --out holds a finished demo
     """
 
+def list(
+    what: str,
+) -> dict[str, str]:
+    """List what there is to choose from.
+
+    what: methods, models, negatives, filters (or cues), augmentations, audits, makers, probes, recipes, studies, measures, data or settings
+    """
+
 def pretrain(
     *data: str | Path | Sequence[str | Path],
     out: str | Path,
@@ -112,6 +120,145 @@ def pretrain(
     suppress: filter half of the views against texture: anisotropic, robust, bilateral, cartoon, gaussian
     color_jitter: jitter colours (--no-color-jitter leaves it out) [on]
     crops: where crops are taken: random, or object (boxes of objects; its settings are --set crops.*) [random]
+    """
+
+def reproduce(
+    *name: str,
+    out: str | Path,
+    data: str | Path | Sequence[str | Path] | None = None,
+    val: str | Path | Sequence[str | Path] | None = None,
+    ood: str | Path | Sequence[str | Path] | None = None,
+    budget: float | None = None,
+    seeds: int = 5,
+    epochs: int | None = None,
+    jobs: str | int = "auto",
+    arms: str | Sequence[str] | None = None,
+    precision: str = "auto",
+    method: str | None = None,
+    overwrite: bool = False,
+) -> dict[str, Any]:
+    """Test the papers' claims at lab scale: train, measure over seeds, say what held.
+
+    name: studies to run (see `cuewise list studies`) [all]
+    out: folder for the trained arms, results.json, results.md and report.html; a second call continues the first
+    data: shapes, or labelled photographs to learn from [shapes]
+    val: labelled photographs to test on [a fifth of --data, held out]
+    ood: domains of labelled photographs: a probe is fitted on the first and tested on the others
+    budget: minutes for all of it together; fewer epochs where needed [as many as the lab is made for]
+    seeds: runs of every arm, each with its own seed; the same seeds in all arms; fewer than 5 are a first look [5]
+    epochs: of every run [the lab's own; three times as many in looc-rotation]
+    jobs: runs side by side: auto (one per core) or a number [auto]
+    arms: names of arms to run, with * for any text; claims that need others are then not measured [all]
+    precision: auto (as `pretrain`), 32 or bf16, which is faster on a CPU that computes in it [auto]
+    method: moco or simclr, for studies that are not about a method [simclr on shapes, moco on photographs]
+    overwrite: start again, the trained arms in --out included
+    """
+
+def audit(
+    *model: str | Path | Callable[..., Any],
+    out: str | Path,
+    train: str | Path | Sequence[str | Path] | None = None,
+    test: str | Path | Sequence[str | Path] | None = None,
+    only: str | Sequence[str] | None = None,
+    name: str | Path | Sequence[str | Path] | None = None,
+    limit: int = 200,
+    answers: str = "auto",
+    class_map: str | Path | None = None,
+    space: str | None = None,
+    pretrained: bool = False,
+    size: int | None = None,
+    seed: int = 0,
+    device: str = "auto",
+    workers: str | int = "auto",
+    engine: str = "local",
+    address: str | None = None,
+    overwrite: bool = False,
+    superclasses: str | int | Path | None = None,
+    reference_errors: str | int | Path | None = None,
+    masks: str | int | Path | None = None,
+    human: str | int | Path | None = None,
+) -> dict[str, Any]:
+    """Measure which cues models rely on, and write a report.
+
+    model: a run folder, encoder.safetensors, torchvision/NAME, timm/NAME (add :FILE for weights), package.module:factory
+    out: folder for audit.json, report.html and pictures
+    train: labelled images that probes are fitted on; DATA?classes=imagenet100 (or a file) takes some classes [shapes]
+    test: images to score; with a role as in sketch=DATA (silhouette, texture, stylized, conflict, plain) [embedded sets]
+    only: audits to run, separated by commas (see `cuewise list audits`)
+    name: names of the models in the report, one for each, in their order
+    limit: images of which changed copies and, for similarity, pairs are made; 0 takes all [200]
+    answers: whose answers count: head (the model's own classifier), probe (fitted on --train), auto [auto]
+    class_map: a JSON file: which outputs of a classifier, or training classes of a probe, stand for a class [by WordNet ids]
+    space: of a looc run: v, z0, a left-out augmentation, all, or several joined by + [the encoder's features]
+    pretrained: take the library's published weights of torchvision/NAME or timm/NAME: from its cache, else downloaded
+    size: side of the input in pixels [the model's own]
+    seed: seed of everything random [0]
+    device: auto, cpu, cuda, mps [auto]
+    workers: processes that prepare images: auto or a number [auto]
+    engine: local, or ray for a cluster [local]
+    address: of the Ray cluster
+    overwrite: replace the audit in --out
+    superclasses: a JSON file of class and superclass, or imagenet-dogs, for accuracy on kinds and on their breeds
+    reference_errors: a JSON file of a reference model's errors by corruption (mean, or five severities), for mCE
+    masks: images named as those of --test, white where the object is, for the share of saliency on it
+    human: a CSV of people's decisions on the cue-conflict images, shown beside the model's
+    """
+
+def compare(
+    *audit: str | Path,
+    out: str | Path,
+    train: str | Path | Sequence[str | Path] | None = None,
+    test: str | Path | Sequence[str | Path] | None = None,
+    only: str | Sequence[str] | None = None,
+    name: str | Path | Sequence[str | Path] | None = None,
+    limit: int = 200,
+    answers: str = "auto",
+    class_map: str | Path | None = None,
+    size: int | None = None,
+    seed: int = 0,
+    device: str = "auto",
+    workers: str | int = "auto",
+    overwrite: bool = False,
+    superclasses: str | int | Path | None = None,
+    reference_errors: str | int | Path | None = None,
+    masks: str | int | Path | None = None,
+    human: str | int | Path | None = None,
+) -> dict[str, Any]:
+    """Put several models side by side in one report; runs are audited first, on what --train and --test name.
+
+    audit: run or audit folders
+    out: folder for report.html
+    train: of runs: labelled images that probes are fitted on [the images they share, where labelled; else shapes]
+    test: images to score; with a role as in sketch=DATA (silhouette, texture, stylized, conflict, plain) [embedded sets]
+    only: audits to run, separated by commas (see `cuewise list audits`)
+    name: names of the models in the report, one for each, in their order
+    limit: images of which changed copies and, for similarity, pairs are made; 0 takes all [200]
+    answers: whose answers count: head (the model's own classifier), probe (fitted on --train), auto [auto]
+    class_map: a JSON file: which outputs of a classifier, or training classes of a probe, stand for a class [by WordNet ids]
+    size: side of the input in pixels [the model's own]
+    seed: seed of everything random [0]
+    device: auto, cpu, cuda, mps [auto]
+    workers: processes that prepare images: auto or a number [auto]
+    overwrite: replace the report in --out
+    superclasses: a JSON file of class and superclass, or imagenet-dogs, for accuracy on kinds and on their breeds
+    reference_errors: a JSON file of a reference model's errors by corruption (mean, or five severities), for mCE
+    masks: images named as those of --test, white where the object is, for the share of saliency on it
+    human: a CSV of people's decisions on the cue-conflict images, shown beside the model's
+    """
+
+def cost(
+    model: str | Path | Callable[..., Any],
+    *,
+    size: int | None = None,
+    batch_size: int = 32,
+    device: str = "auto",
+) -> dict[str, Any]:
+    """Count parameters and FLOPs per image, and measure speed and memory, of a forward pass and of a training step.
+
+    model: a run folder, encoder.safetensors, torchvision/NAME, timm/NAME (add :FILE for weights), package.module:factory
+    size: side of the input in pixels [the model's own]
+    batch_size: images per forward pass and per training step [32]
+    device: auto, cpu, cuda, mps [auto]
     """
 
 def embed(
@@ -189,56 +336,6 @@ def probe(
     labels: tables of labels, CSV or JSON: one for all sets, or one for --train and one for each --test
     """
 
-def audit(
-    *model: str | Path | Callable[..., Any],
-    out: str | Path,
-    train: str | Path | Sequence[str | Path] | None = None,
-    test: str | Path | Sequence[str | Path] | None = None,
-    only: str | Sequence[str] | None = None,
-    name: str | Path | Sequence[str | Path] | None = None,
-    limit: int = 200,
-    answers: str = "auto",
-    class_map: str | Path | None = None,
-    space: str | None = None,
-    pretrained: bool = False,
-    size: int | None = None,
-    seed: int = 0,
-    device: str = "auto",
-    workers: str | int = "auto",
-    engine: str = "local",
-    address: str | None = None,
-    overwrite: bool = False,
-    superclasses: str | int | Path | None = None,
-    reference_errors: str | int | Path | None = None,
-    masks: str | int | Path | None = None,
-    human: str | int | Path | None = None,
-) -> dict[str, Any]:
-    """Measure which cues models rely on, and write a report.
-
-    model: a run folder, encoder.safetensors, torchvision/NAME, timm/NAME (add :FILE for weights), package.module:factory
-    out: folder for audit.json, report.html and pictures
-    train: labelled images that probes are fitted on; DATA?classes=imagenet100 (or a file) takes some classes [shapes]
-    test: images to score; with a role as in sketch=DATA (silhouette, texture, stylized, conflict, plain) [embedded sets]
-    only: audits to run, separated by commas (see `cuewise list audits`)
-    name: names of the models in the report, one for each, in their order
-    limit: images of which changed copies and, for similarity, pairs are made; 0 takes all [200]
-    answers: whose answers count: head (the model's own classifier), probe (fitted on --train), auto [auto]
-    class_map: a JSON file: which outputs of a classifier, or training classes of a probe, stand for a class [by WordNet ids]
-    space: of a looc run: v, z0, a left-out augmentation, all, or several joined by + [the encoder's features]
-    pretrained: take the library's published weights of torchvision/NAME or timm/NAME: from its cache, else downloaded
-    size: side of the input in pixels [the model's own]
-    seed: seed of everything random [0]
-    device: auto, cpu, cuda, mps [auto]
-    workers: processes that prepare images: auto or a number [auto]
-    engine: local, or ray for a cluster [local]
-    address: of the Ray cluster
-    overwrite: replace the audit in --out
-    superclasses: a JSON file of class and superclass, or imagenet-dogs, for accuracy on kinds and on their breeds
-    reference_errors: a JSON file of a reference model's errors by corruption (mean, or five severities), for mCE
-    masks: images named as those of --test, white where the object is, for the share of saliency on it
-    human: a CSV of people's decisions on the cue-conflict images, shown beside the model's
-    """
-
 def score(
     file: str | Path,
     *,
@@ -250,48 +347,6 @@ def score(
     file: a CSV with the columns subject,image,shape,texture,response
     audit: shape_bias [shape_bias]
     subject: only this subject [all, each by itself]
-    """
-
-def compare(
-    *audit: str | Path,
-    out: str | Path,
-    train: str | Path | Sequence[str | Path] | None = None,
-    test: str | Path | Sequence[str | Path] | None = None,
-    only: str | Sequence[str] | None = None,
-    name: str | Path | Sequence[str | Path] | None = None,
-    limit: int = 200,
-    answers: str = "auto",
-    class_map: str | Path | None = None,
-    size: int | None = None,
-    seed: int = 0,
-    device: str = "auto",
-    workers: str | int = "auto",
-    overwrite: bool = False,
-    superclasses: str | int | Path | None = None,
-    reference_errors: str | int | Path | None = None,
-    masks: str | int | Path | None = None,
-    human: str | int | Path | None = None,
-) -> dict[str, Any]:
-    """Put several models side by side in one report; runs are audited first, on what --train and --test name.
-
-    audit: run or audit folders
-    out: folder for report.html
-    train: of runs: labelled images that probes are fitted on [the images they share, where labelled; else shapes]
-    test: images to score; with a role as in sketch=DATA (silhouette, texture, stylized, conflict, plain) [embedded sets]
-    only: audits to run, separated by commas (see `cuewise list audits`)
-    name: names of the models in the report, one for each, in their order
-    limit: images of which changed copies and, for similarity, pairs are made; 0 takes all [200]
-    answers: whose answers count: head (the model's own classifier), probe (fitted on --train), auto [auto]
-    class_map: a JSON file: which outputs of a classifier, or training classes of a probe, stand for a class [by WordNet ids]
-    size: side of the input in pixels [the model's own]
-    seed: seed of everything random [0]
-    device: auto, cpu, cuda, mps [auto]
-    workers: processes that prepare images: auto or a number [auto]
-    overwrite: replace the report in --out
-    superclasses: a JSON file of class and superclass, or imagenet-dogs, for accuracy on kinds and on their breeds
-    reference_errors: a JSON file of a reference model's errors by corruption (mean, or five severities), for mCE
-    masks: images named as those of --test, white where the object is, for the share of saliency on it
-    human: a CSV of people's decisions on the cue-conflict images, shown beside the model's
     """
 
 def make(
@@ -335,6 +390,14 @@ def make(
     overwrite: replace the set in DST
     """
 
+def check(
+    member: str,
+) -> dict[str, Any]:
+    """Put a method, cue, negative, audit, probe, maker, source or study of your own through the contract battery.
+
+    member: package.module:Name, or package.module for every member in it, also in the working folder
+    """
+
 def export(
     run: str | Path,
     *,
@@ -354,67 +417,4 @@ def export(
     pretrained: take the library's published weights of torchvision/NAME or timm/NAME: from its cache, else downloaded
     normalise: onnx: put mean and std into the file, which then takes RGB in 0…1
     overwrite: replace the file in --out
-    """
-
-def cost(
-    model: str | Path | Callable[..., Any],
-    *,
-    size: int | None = None,
-    batch_size: int = 32,
-    device: str = "auto",
-) -> dict[str, Any]:
-    """Count parameters and FLOPs per image, and measure speed and memory, of a forward pass and of a training step.
-
-    model: a run folder, encoder.safetensors, torchvision/NAME, timm/NAME (add :FILE for weights), package.module:factory
-    size: side of the input in pixels [the model's own]
-    batch_size: images per forward pass and per training step [32]
-    device: auto, cpu, cuda, mps [auto]
-    """
-
-def reproduce(
-    *name: str,
-    out: str | Path,
-    data: str | Path | Sequence[str | Path] | None = None,
-    val: str | Path | Sequence[str | Path] | None = None,
-    ood: str | Path | Sequence[str | Path] | None = None,
-    budget: float | None = None,
-    seeds: int = 5,
-    epochs: int | None = None,
-    jobs: str | int = "auto",
-    arms: str | Sequence[str] | None = None,
-    precision: str = "auto",
-    method: str | None = None,
-    overwrite: bool = False,
-) -> dict[str, Any]:
-    """Test the papers' claims at lab scale: train, measure over seeds, say what held.
-
-    name: studies to run (see `cuewise list studies`) [all]
-    out: folder for the trained arms, results.json, results.md and report.html; a second call continues the first
-    data: shapes, or labelled photographs to learn from [shapes]
-    val: labelled photographs to test on [a fifth of --data, held out]
-    ood: domains of labelled photographs: a probe is fitted on the first and tested on the others
-    budget: minutes for all of it together; fewer epochs where needed [as many as the lab is made for]
-    seeds: runs of every arm, each with its own seed; the same seeds in all arms; fewer than 5 are a first look [5]
-    epochs: of every run [the lab's own; three times as many in looc-rotation]
-    jobs: runs side by side: auto (one per core) or a number [auto]
-    arms: names of arms to run, with * for any text; claims that need others are then not measured [all]
-    precision: auto (as `pretrain`), 32 or bf16, which is faster on a CPU that computes in it [auto]
-    method: moco or simclr, for studies that are not about a method [simclr on shapes, moco on photographs]
-    overwrite: start again, the trained arms in --out included
-    """
-
-def check(
-    member: str,
-) -> dict[str, Any]:
-    """Put a method, cue, negative, audit, probe, maker, source or study of your own through the contract battery.
-
-    member: package.module:Name, or package.module for every member in it, also in the working folder
-    """
-
-def list(
-    what: str,
-) -> dict[str, str]:
-    """List what there is to choose from.
-
-    what: methods, models, negatives, filters (or cues), augmentations, audits, makers, probes, recipes, studies, measures, data or settings
     """

@@ -11,7 +11,7 @@ from typing import Any
 
 from cuewise.errors import Interrupted, UserError, unknown
 from cuewise.parser import parse
-from cuewise.verbs import VERBS
+from cuewise.verbs import VERBS, by_topic
 
 PROMISE = (
     "Choose which visual cues a self-supervised encoder learns; see which cues any vision model relies on."
@@ -65,7 +65,8 @@ def overview() -> str:
     """What `cuewise --help` prints."""
     width = max(map(len, VERBS))
     lines = [PROMISE, "", "usage: cuewise VERB … (cuewise VERB --help shows its options)", ""]
-    lines += [f"  {name:<{width}}  {(verb.__doc__ or '').splitlines()[0]}" for name, verb in VERBS.items()]
+    for topic, names in by_topic().items():
+        lines += [topic, *(f"  {n:<{width}}  {(VERBS[n].__doc__ or '').splitlines()[0]}" for n in names)]
     lines += ["", "  --json FILE   write the results for programs (- for standard output)"]
     lines += ["  --debug       show the traceback of an error", "  --version     print the version"]
     return "\n".join(lines)

@@ -12,9 +12,10 @@ from pathlib import Path
 
 import pytest
 
+from cuewise import verbs
 from cuewise.cli import main, overview
 from cuewise.parser import Verb, build_parser, parse
-from cuewise.verbs import VERBS
+from cuewise.verbs import TOPICS, VERBS
 
 
 def shell(*words: str, cwd: Path) -> subprocess.CompletedProcess[str]:
@@ -35,8 +36,18 @@ def test_help_lists_every_verb(capsys: pytest.CaptureFixture[str]) -> None:
     for name in VERBS:
         assert f"  {name} " in text
     assert overview() == text.rstrip("\n")
+    assert [line for line in text.splitlines() if line in TOPICS] == list(TOPICS)
     assert main([]) == 2
     assert main(["--version"]) == 0
+
+
+def test_a_verb_is_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    files = {file.stem.rstrip("_") for file in Path(verbs.__file__).parent.glob("[!_]*.py")}
+    assert set(VERBS) == files - {"arguments"}
+    (tmp_path / "greet.py").write_text('TOPIC = "start"\n\n\ndef greet():\n    """Say hello."""\n')
+    monkeypatch.setattr(verbs, "__path__", [*verbs.__path__, str(tmp_path)])
+    assert list(verbs.found())[:3] == ["demo", "greet", "list"]
+    del sys.modules["cuewise.verbs.greet"], verbs.greet  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize("name", sorted(VERBS))

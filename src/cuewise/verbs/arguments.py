@@ -1,0 +1,79 @@
+"""What the verbs share: types of arguments with their help, and small conversions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+from cuewise.options import COMMAS, One, Several, texts
+
+Result = dict[str, Any]
+INPUT, MACHINE = "input", "machine"  # groups of options under --help
+
+Data = Annotated[
+    Several,
+    "folders, archives, shards or data sets of images, joined; DATA?classes=imagenet100 takes some classes",
+]
+Model = Annotated[
+    One | Callable[..., Any],
+    "a run folder, encoder.safetensors, torchvision/NAME, timm/NAME (add :FILE for weights), package.module:factory",
+]
+Space = Annotated[
+    str | None,
+    "of a looc run: v, z0, a left-out augmentation, all, or several joined by + [the encoder's features]",
+    INPUT,
+]
+Pretrained = Annotated[
+    bool,
+    "take the library's published weights of torchvision/NAME or timm/NAME: from its cache, else downloaded",
+    INPUT,
+]
+Size = Annotated[int | None, "side of the input in pixels [the model's own]", INPUT]
+Seed = Annotated[int, "seed of everything random [0]", INPUT]
+Device = Annotated[str, "auto, cpu, cuda, mps", MACHINE]
+Workers = Annotated[str | int, "processes that prepare images: auto or a number", MACHINE]
+Engine = Annotated[str, "local, or ray for a cluster", MACHINE]
+Address = Annotated[str | None, "of the Ray cluster", MACHINE]
+Settings = Sequence[str] | Mapping[str, Any] | None
+Tests = Annotated[
+    Several | None,
+    "images to score; with a role as in sketch=DATA (silhouette, texture, stylized, conflict, plain) [embedded sets]",
+]
+Audits = Annotated[
+    str | Sequence[str] | None, "audits to run, separated by commas (see `cuewise list audits`)", COMMAS
+]
+Names = Annotated[Several | None, "names of the models in the report, one for each, in their order", INPUT]
+Limit = Annotated[
+    int, "images of which changed copies and, for similarity, pairs are made; 0 takes all", INPUT
+]
+Answers = Annotated[
+    str, "whose answers count: head (the model's own classifier), probe (fitted on --train), auto", INPUT
+]
+ClassMap = Annotated[
+    One | None,
+    "a JSON file: which outputs of a classifier, or training classes of a probe, stand for a class [by WordNet ids]",
+    INPUT,
+]
+
+
+def joined(data: Sequence[Several]) -> list[str]:
+    """DATA arguments as one list."""
+    return [text for each in data for text in texts(each)]
+
+
+def specified(model: Any, space: str | None, pretrained: bool) -> Any:
+    """MODEL, --space and --pretrained as one specification; a module stays what it is."""
+    from cuewise.encoders.load import with_pretrained, with_space
+
+    return with_space(with_pretrained(str(model) if isinstance(model, Path) else model, pretrained), space)
+
+
+def optional(value: One | None) -> str | None:
+    """A path as text."""
+    return None if value is None else str(value)
+
+
+def several(value: str | Sequence[str] | None) -> list[str]:
+    """Names, also as one text with commas."""
+    return [name for text in texts(value) for name in text.split(",") if name]

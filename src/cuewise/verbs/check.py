@@ -1,0 +1,24 @@
+"""`cuewise check`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from cuewise.verbs.arguments import Result
+
+TOPIC = "share"
+
+
+def check(
+    member: Annotated[
+        str, "package.module:Name, or package.module for every member in it, also in the working folder"
+    ],
+) -> Result:
+    """Put a method, cue, negative, audit, probe, maker, source or study of your own through the contract battery.
+
+    cuewise check my_methods:Align
+    cuewise check my_cues
+    """
+    from cuewise.checks.check import check_members
+
+    return check_members(member)

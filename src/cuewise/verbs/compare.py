@@ -1,0 +1,71 @@
+"""`cuewise compare`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+from cuewise.options import OfKind, One, Several, texts
+from cuewise.verbs.arguments import (
+    Answers,
+    Audits,
+    ClassMap,
+    Device,
+    Limit,
+    Names,
+    Result,
+    Seed,
+    Size,
+    Tests,
+    Workers,
+    optional,
+    several,
+)
+
+TOPIC = "measure"
+
+
+def compare(
+    *audit: Annotated[One, "run or audit folders"],
+    out: Annotated[One, "folder for report.html"],
+    train: Annotated[
+        Several | None,
+        "of runs: labelled images that probes are fitted on [the images they share, where labelled; else shapes]",
+    ] = None,
+    test: Tests = None,
+    only: Audits = None,
+    name: Names = None,
+    limit: Limit = 200,
+    answers: Answers = "auto",
+    class_map: ClassMap = None,
+    size: Size = None,
+    seed: Seed = 0,
+    device: Device = "auto",
+    workers: Workers = "auto",
+    overwrite: Annotated[bool, "replace the report in --out"] = False,
+    **options: Annotated[Any, OfKind("audits", "cuewise.audits", "cuewise.audits.audit:AUDITS", "only")],
+) -> Result:
+    """Put several models side by side in one report; runs are audited first, on what --train and --test name.
+
+    cuewise compare audits/plain audits/shape --out reports/both
+    cuewise compare runs/plain runs/shape --out reports/runs --only shape_bias,accuracy --limit 100
+    """
+    from cuewise.report.folders import compare_folders
+
+    return compare_folders(
+        [Path(a) for a in audit],
+        Path(out),
+        overwrite=overwrite,
+        names=texts(name),
+        train=texts(train),
+        test=texts(test),
+        only=several(only),
+        limit=limit,
+        answers=answers,
+        class_map=optional(class_map),
+        size=size,
+        seed=seed,
+        device=device,
+        workers=None if workers == "auto" else int(workers),
+        options={key: optional(value) for key, value in options.items()},
+    )

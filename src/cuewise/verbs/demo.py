@@ -1,0 +1,26 @@
+"""`cuewise demo`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from cuewise.options import One
+from cuewise.verbs.arguments import Result
+
+TOPIC = "start"
+
+
+def demo(
+    *,
+    out: Annotated[One, "folder for both runs and report.html"] = "runs/demo",
+    overwrite: Annotated[bool, "start again even if --out holds a finished demo"] = False,
+) -> Result:
+    """Show all of it on embedded images: two encoders, both audited, one report.
+
+    cuewise demo
+    cuewise demo --out runs/again --overwrite
+    """
+    from cuewise.story import run_demo
+
+    return run_demo(Path(out), overwrite=overwrite)

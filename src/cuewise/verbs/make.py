@@ -1,0 +1,71 @@
+"""`cuewise make`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated
+
+from cuewise.options import OfKind, One
+from cuewise.verbs.arguments import MACHINE, Address, Engine, Result, Settings, optional
+
+TOPIC = "images"
+
+
+def make(
+    kind: Annotated[str, "what to make (see `cuewise list makers`)"],
+    src: Annotated[One, "the images to start from; left out for `cuewise make shapes DST`"],
+    dst: Annotated[One | None, "the folder to write; a second call continues where the first stopped"] = None,
+    *,
+    set: Annotated[
+        Settings,
+        "settings of the maker as key=value, e.g. steps=20 (repeatable; `cuewise make KIND --help` lists them)",
+        OfKind("makers", "cuewise.makers", "cuewise.makers.registry:MAKERS", also="cuewise.cues"),
+    ] = None,
+    format: Annotated[str, "png, jpeg or webp, with a quality as jpeg:90"] = "png",
+    shards: Annotated[int | None, "write tar shards of this many images instead of a tree of files"] = None,
+    manifest: Annotated[str, "the table of what was made: jsonl or parquet"] = "jsonl",
+    seed: Annotated[
+        int, "seed of everything random; each image has its own, which follows from it and its name [0]"
+    ] = 0,
+    workers: Annotated[
+        str | int, "processes: auto (all cores) or a number; 0 works in this process", MACHINE
+    ] = "auto",
+    limit: Annotated[int | None, "only the first images"] = None,
+    dry_run: Annotated[bool, "only measure a sample, and say how long and how large it would be"] = False,
+    both: Annotated[bool, "write the originals beside the results"] = False,
+    subset: Annotated[
+        One | None,
+        "the classes to take: imagenet100, or a file that lists them, one per line (as SRC?classes=…)",
+    ] = None,
+    grid: Annotated[One | None, "a YAML list of settings, one set in a subfolder for each"] = None,
+    engine: Engine = "local",
+    address: Address = None,
+    overwrite: Annotated[bool, "replace the set in DST"] = False,
+) -> Result:
+    """Make a copy of an image set: textures, diffused, cartoons, corrupted, cue-conflict and more.
+
+    cuewise make texture photos textures
+    cuewise make anisotropic photos smooth --set steps=20 --format jpeg:90 --limit 100
+    """
+    from cuewise.makers.run import make_set
+
+    source, target = (None, src) if dst is None else (src, dst)
+    return make_set(
+        kind,
+        optional(source),
+        str(target),
+        set=set if set is None or isinstance(set, Mapping) else [*set],  # type: ignore[arg-type]
+        format=format,
+        shards=shards,
+        manifest=manifest,
+        seed=seed,
+        workers=str(workers),
+        limit=limit,
+        dry_run=dry_run,
+        both=both,
+        subset=optional(subset),
+        grid=optional(grid),
+        engine=engine,
+        address=address,
+        overwrite=overwrite,
+    )

@@ -1,0 +1,68 @@
+"""`cuewise pretrain`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+from cuewise.options import Of, One, checked
+from cuewise.verbs.arguments import Data, Result, Settings, joined
+
+TOPIC = "train"
+
+
+def pretrain(
+    *data: Data,
+    out: Annotated[One, "the run folder to write"],
+    config: Annotated[
+        One | None,
+        "a YAML file of settings, e.g. the config.yaml of another run, or a recipe (see `cuewise list recipes`)",
+    ] = None,
+    set: Annotated[
+        Settings,
+        "any other setting as dotted.key=value, e.g. optim.lr=0.1, moco.queue=4096 (see `cuewise list settings`)",
+    ] = None,
+    pretrained: Annotated[
+        bool, "start from the library's published weights of --model: from its cache, else downloaded"
+    ] = False,
+    resume: Annotated[bool, "continue where the run in --out stopped"] = False,
+    extend: Annotated[
+        bool, "with --resume: train for more --epochs than were planned, on the longer schedule"
+    ] = False,
+    overwrite: Annotated[bool, "replace the run in --out"] = False,
+    **options: Annotated[Any, Of("cuewise.config.fields:Config")],
+) -> Result:
+    """Train an encoder from unlabelled images.
+
+    cuewise pretrain photos --out runs/plain
+    cuewise pretrain photos --out runs/shape --negatives patch --alpha 2 --suppress anisotropic
+    """
+    from cuewise.config import Config, dotted, refuse_code
+    from cuewise.encoders.load import with_pretrained
+    from cuewise.errors import UserError
+    from cuewise.recipes import settings_of
+    from cuewise.report.card import card_of_run
+    from cuewise.train.distributed import Everyone
+    from cuewise.train.pretrain import run_pretrain
+
+    asked = checked(Config, options, "pretrain")
+    if pretrained and "model" not in asked:
+        raise UserError("--pretrained belongs to --model: name the one whose weights to start from")
+    if pretrained:
+        asked["model"] = with_pretrained(asked["model"], pretrained)
+    if "hard" in asked and isinstance(asked["hard"], str):
+        asked["hard"] = {"name": asked["hard"]}
+    if "crops" in asked and isinstance(asked["crops"], str):
+        asked["crops"] = {"name": asked["crops"]}
+    if data:
+        asked["data"] = joined(data)
+    layers: list[Mapping[str, Any]] = [settings_of(str(config))] if config else []
+    typed = [set if isinstance(set, Mapping) else dotted(list(set or [])), asked]
+    for layer in layers:
+        refuse_code(layer, str(config), *typed)
+    layers += typed
+    result = run_pretrain(layers, Path(out), resume=resume, overwrite=overwrite, extend=extend)
+    if Everyone().rank == 0:
+        card_of_run(Path(out))
+    return result
