@@ -68,7 +68,7 @@ def check_overlap(train: Dataset, test: Dataset, *, near: bool = False) -> Overl
     close: list[tuple[int, int]] = []
     if near:
         known = {i for i, _ in found}
-        close = [(i, j) for i, j in _near_pairs(pictures(test), pictures(train)) if i not in known]
+        close = [(i, j) for i, j in near_pairs(pictures(test), pictures(train)) if i not in known]
     pairs = tuple((test.name(i), train.name(j)) for i, j in (found + close)[:SHOWN])
     rows = (np.array([i for i, _ in part], np.int64) for part in (found, close))
     same, almost = rows
@@ -108,7 +108,7 @@ def pictures(data: Dataset) -> NDArray[np.uint64]:
 
     def bits(i: int) -> bytes:
         try:
-            return _gradient_bits(data.image(i))
+            return gradient_bits(data.image(i))
         except BrokenImage:
             return bytes(16)
 
@@ -116,15 +116,17 @@ def pictures(data: Dataset) -> NDArray[np.uint64]:
     return np.frombuffer(b"".join(packed), dtype="<u8").reshape(-1, 2)
 
 
-def _gradient_bits(image: Image) -> bytes:
+def gradient_bits(image: Image) -> bytes:
     grey = Pillow.fromarray(image).convert("L").resize((9, 9), Pillow.Resampling.BOX)
     levels = np.asarray(grey, np.int16)
     right, down = levels[:8, 1:] > levels[:8, :-1], levels[1:, :8] > levels[:-1, :8]
     return np.packbits(np.concatenate([right.ravel(), down.ravel()])).tobytes()
 
 
-def _near_pairs(ours: NDArray[np.uint64], theirs: NDArray[np.uint64]) -> list[tuple[int, int]]:
-    """The nearest training image of each test image, where it is near enough."""
+def near_pairs(
+    ours: NDArray[np.uint64], theirs: NDArray[np.uint64], *, within: bool = False
+) -> list[tuple[int, int]]:
+    """The nearest of `theirs` for each of `ours`, where it is near enough; `within` one set, none is its own."""
     found = []
     rows = max(1, CHUNK // max(1, len(theirs)))
     blank = ~theirs.any(1)
@@ -135,6 +137,8 @@ def _near_pairs(ours: NDArray[np.uint64], theirs: NDArray[np.uint64]) -> list[tu
             distance += np.bitwise_count(part[:, word, None] ^ theirs[None, :, word])
         distance[:, blank] = 255
         distance[~part.any(1)] = 255
+        if within:
+            distance[np.arange(len(part)), start + np.arange(len(part))] = 255
         nearest = distance.argmin(1)
         close = np.flatnonzero(distance[np.arange(len(part)), nearest] <= NEAR_BITS)
         found += [(start + int(i), int(nearest[i])) for i in close]

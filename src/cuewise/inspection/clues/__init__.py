@@ -1,0 +1,1 @@
+"""One clue per file: a few numbers per image that hold one cue and nothing else."""

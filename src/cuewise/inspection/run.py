@@ -1,0 +1,170 @@
+"""cuewise inspect: what each set gives away, what sets share, in inspect.json and report.html."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cuewise.data import Dataset, open_data
+from cuewise.errors import UserError
+from cuewise.files import write_json
+from cuewise.inspection.clue import CLUES, Clue
+from cuewise.inspection.copies import Copies, contradictions, copies_between, copies_within, groups_of
+from cuewise.inspection.gather import Gathered, gather
+from cuewise.inspection.judge import FEWEST, Judged, judge
+
+Ids = NDArray[np.int64]
+MOST_NAMED = 50  # broken files that inspect.json names
+
+
+@dataclass
+class Inspected:
+    """One set with what was found; `labels` are −1 for images without one, `classes` are the names of the rest."""
+
+    name: str
+    spec: str
+    data: Dataset
+    found: Gathered
+    copies: Copies
+    labels: Ids
+    classes: tuple[str, ...]
+    by_objects: bool = False  # labelled by the largest object of each image
+    clues: dict[str, Judged] = field(default_factory=dict)
+    rows: Ids = field(default_factory=lambda: np.zeros(0, np.int64))  # of the images that were judged
+    unjudged: str = ""  # why no clue was judged
+
+    def image_name(self, row: int) -> str:
+        return self.data.name(int(self.found.index[row]))
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """class → images."""
+        return {name: int((self.labels == k).sum()) for k, name in enumerate(self.classes)}
+
+
+def inspect_sets(
+    data: Sequence[str], *, only: Sequence[str] = (), seed: int = 0, workers: int = 0
+) -> list[Inspected]:
+    """Every DATA as a set of its own."""
+    if not data:
+        raise UserError("no DATA given: name a folder with one subfolder per class, an archive, or `shapes`")
+    chosen = [CLUES.get(name) for name in only] if only else list(CLUES.all().values())
+    clues = [clue() for clue in chosen]
+    names = short_names(data)
+    opened = [(name, spec, open_data([spec])) for name, spec in zip(names, data)]
+    return [_inspect(name, spec, images, clues, seed, workers) for name, spec, images in opened]
+
+
+def short_names(data: Sequence[str]) -> list[str]:
+    """The last part of each DATA, with as many parts before it as it takes to distinguish them."""
+    parts = [d.rstrip("/").split("/") for d in data]
+    for taken in range(1, max(map(len, parts)) + 1):
+        names = ["/".join(p[-taken:]) for p in parts]
+        if len(set(names)) == len(names):
+            return names
+    raise UserError(f"{next(d for d in data if data.count(d) > 1)} is given twice; name each set once")
+
+
+def _inspect(name: str, spec: str, data: Dataset, clues: list[Clue], seed: int, workers: int) -> Inspected:
+    found = gather(data, clues, name, workers)
+    labels, classes, by_objects = labels_of(data, found)
+    out = Inspected(name, spec, data, found, copies_within(found), labels, classes, by_objects)
+    out.rows, out.unjudged = judged_rows(labels, classes)
+    if not out.unjudged:
+        number = np.unique(labels[out.rows], return_inverse=True)[1].astype(np.int64)
+        groups = groups_of(len(labels), out.copies)[out.rows]
+        for clue, values in found.clues.items():
+            out.clues[clue] = judge(values[out.rows], number, groups, f"{clue}/accuracy", seed)
+    return out
+
+
+def labels_of(data: Dataset, found: Gathered) -> tuple[Ids, tuple[str, ...], bool]:
+    """The label per readable image; where a set has boxes and no labels, the class of the largest box."""
+    if data.labels is not None:
+        return data.labels[found.index], data.classes, False
+    if (found.objects >= 0).any():
+        return found.objects, data.object_classes, True
+    return np.full(len(found.index), -1, np.int64), (), False
+
+
+def judged_rows(labels: Ids, classes: Sequence[str]) -> tuple[Ids, str]:
+    """Images of classes with enough of them, or why nothing can be judged."""
+    if not classes:
+        return np.zeros(0, np.int64), "no labels: put the images into one folder per class to have clues judged"
+    counts = np.bincount(labels[labels >= 0], minlength=len(classes))
+    enough = np.flatnonzero(counts >= FEWEST)
+    if len(enough) < 2:
+        return np.zeros(0, np.int64), (
+            f"{len(enough)} of {len(classes)} classes have {FEWEST} images or more; two are needed to judge a clue"
+        )
+    return np.flatnonzero(np.isin(labels, enough)), ""
+
+
+def document_of(sets: Sequence[Inspected], version: str) -> dict[str, Any]:
+    """inspect.json."""
+    shared = [
+        {"first": a.name, "second": b.name, "images": len(a.found.index), "classes": [a.classes == b.classes],
+         **copies_between(a.found, b.found).as_dict((_names(a), _names(b)))}
+        for a, b in itertools.combinations(sets, 2)
+    ]  # fmt: skip
+    for entry in shared:
+        entry.pop("classes")
+    return {
+        "cuewise": version,
+        "sets": [_set_document(s) for s in sets],
+        "shared": shared,
+        "scores": [
+            {**j.accuracy.as_dict(), "name": f"{s.name}/{j.accuracy.name}" if len(sets) > 1 else j.accuracy.name}
+            for s in sets
+            for j in s.clues.values()
+        ],
+    }
+
+
+def _set_document(s: Inspected) -> dict[str, Any]:
+    odd = contradictions(s.copies, s.labels) if s.classes else []
+    skipped = s.data.fingerprint()["skipped"] + [{"path": p, "why": w} for p, w in s.found.skipped]
+    return {
+        "name": s.name,
+        "data": s.spec,
+        "images": len(s.found.index),
+        "classes": s.counts,
+        "labels": "class of the largest object" if s.by_objects else "folders" if s.classes else "none",
+        "left_out": len(s.labels) - len(s.rows) if s.classes else 0,
+        "clues": {name: _clue_document(s, name, j) for name, j in s.clues.items()},
+        "not_judged": s.unjudged,
+        "copies": {**s.copies.as_dict((_names(s), _names(s))), "under_two_labels": len(odd),
+                   "contradictions": [[s.image_name(i), s.image_name(j)] for i, j in odd[:MOST_NAMED]]},
+        "broken": {"count": len(skipped), "files": skipped[:MOST_NAMED]},
+    }  # fmt: skip
+
+
+def _clue_document(s: Inspected, name: str, j: Judged) -> dict[str, Any]:
+    present = np.unique(s.labels[s.rows])
+    right = j.predicted == np.searchsorted(present, s.labels[s.rows])
+    by_class = {s.classes[k]: float(right[s.labels[s.rows] == k].mean()) for k in present}
+    return {
+        **j.accuracy.as_dict(),
+        "summary": CLUES.get(name).summary,
+        "shortcut": CLUES.get(name).shortcut,
+        "guessing": j.majority,
+        "shuffled": j.shuffled[0],
+        "shuffled_highest": j.shuffled[1],
+        "predicts": j.tells,
+        "by_class": by_class,
+    }
+
+
+def _names(s: Inspected) -> list[str]:
+    return [s.image_name(row) for row in range(len(s.found.index))]
+
+
+def save_document(document: Mapping[str, Any], folder: Path) -> Path:
+    write_json(folder / "inspect.json", document)
+    return folder / "inspect.json"
