@@ -24,6 +24,7 @@ __all__ = [
     "demo",
     "embed",
     "export",
+    "inspect",
     "load_encoder",
     "make",
     "open_data",
@@ -347,6 +348,24 @@ def score(
     file: a CSV with the columns subject,image,shape,texture,response
     audit: shape_bias [shape_bias]
     subject: only this subject [all, each by itself]
+    """
+
+def inspect(
+    *data: str | Path | Sequence[str | Path],
+    out: str | Path,
+    only: str | Sequence[str] | None = None,
+    seed: int = 0,
+    workers: str | int = "auto",
+    overwrite: bool = False,
+) -> dict[str, Any]:
+    """Find what a labelled image set gives away: single cues that predict the labels, copies, broken files.
+
+    data: folders, archives, shards or data sets of images, joined; DATA?classes=imagenet100 takes some classes
+    out: folder for inspect.json and report.html
+    only: clues to judge, separated by commas (see `cuewise list clues`) [all]
+    seed: seed of everything random [0]
+    workers: processes that prepare images: auto or a number [auto]
+    overwrite: replace the inspection in --out
     """
 
 def make(

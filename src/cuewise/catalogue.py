@@ -104,6 +104,7 @@ KINDS: dict[str, Callable[[], dict[str, str]]] = {
     "cues": _of("cues", "cuewise.cues"),
     "augmentations": _of("augmentations", "cuewise.views"),
     "audits": _of("audits", "cuewise.audits"),
+    "clues": _of("clues", "cuewise.inspection.clues"),
     "makers": makers,
     "probes": _of("probes", "cuewise.probes"),
     "recipes": recipes,

@@ -43,6 +43,7 @@ CONTENTS = {
     "study": Content("a study", ("arms",)),
     "demo": Content("a demo", ("plain/config.yaml",)),
     "set": Content("an image set", ("make.json",)),
+    "inspection": Content("an inspection", ("inspect.json",)),
 }
 _held: set[tuple[int, str]] = set()  # (process, lock file): the system does not refuse a process its own lock
 

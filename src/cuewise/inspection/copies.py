@@ -67,9 +67,7 @@ def copies_between(first: Gathered, second: Gathered) -> Copies:
 def _alike(pairs: list[Pair], first: Gathered, second: Gathered) -> list[Pair]:
     """Those whose colours agree, too."""
     return [
-        (i, j)
-        for i, j in pairs
-        if np.abs(first.thumbs[i].astype(np.int16) - second.thumbs[j]).mean() < ALIKE
+        (i, j) for i, j in pairs if np.abs(first.thumbs[i].astype(np.int16) - second.thumbs[j]).mean() < ALIKE
     ]
 
 

@@ -43,7 +43,7 @@ class Judged:
     @property
     def tells(self) -> bool:
         """Whether the clue predicts better than guessing and than any shuffling, beyond the interval."""
-        return self.accuracy.low > max(self.majority, self.shuffled[1])
+        return bool(self.accuracy.low > max(self.majority, self.shuffled[1]))
 
 
 def judge(clue: Numbers, labels: Ids, copies: Ids, name: str, seed: int = 0) -> Judged:
@@ -67,7 +67,7 @@ def judge(clue: Numbers, labels: Ids, copies: Ids, name: str, seed: int = 0) -> 
     score = Score(name, hits[0], score.low, score.high, distinct, protocol)
     counts = np.bincount(labels)
     spread = (float(np.mean(hits[1:])), max(hits[1:]))
-    return Judged(score, counts.max() / len(labels), spread, own.argmax(1), top[:, 1] - top[:, 0])
+    return Judged(score, float(counts.max() / len(labels)), spread, own.argmax(1), top[:, 1] - top[:, 0])
 
 
 def folds_of(labels: Ids, copies: Ids, rng: np.random.Generator) -> Ids:
@@ -81,7 +81,7 @@ def folds_of(labels: Ids, copies: Ids, rng: np.random.Generator) -> Ids:
 
 def expanded(clue: Numbers, rng: np.random.Generator) -> Numbers:
     """Standardised columns, random Fourier features at the scale of the data, and a constant."""
-    missing = np.isnan(clue).any(1, keepdims=True)
+    missing = np.isnan(clue).any(axis=1).reshape(-1, 1)
     filled = np.where(missing, 0, clue)
     present = filled[~missing[:, 0]]
     spread = present.std(0) if len(present) else np.zeros(clue.shape[1])
@@ -118,7 +118,9 @@ def crossed(x: Numbers, targets: Numbers, labels: Sequence[Ids], fold: Ids) -> N
             chosen, best = np.where(hits > best, p, chosen), np.maximum(hits, best)
         outer = [k for k in range(FOLDS) if k != f]
         for p in np.unique(chosen):
-            found = _outputs(x[rows], grams[outer].sum(0), rights[outer].sum(0), PENALTIES[p] * sizes[outer].sum())
+            found = _outputs(
+                x[rows], grams[outer].sum(0), rights[outer].sum(0), PENALTIES[p] * sizes[outer].sum()
+            )
             out[np.ix_(rows, chosen == p)] = found.reshape(len(rows), ways, -1)[:, chosen == p]
     return out
 

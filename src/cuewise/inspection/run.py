@@ -96,7 +96,9 @@ def labels_of(data: Dataset, found: Gathered) -> tuple[Ids, tuple[str, ...], boo
 def judged_rows(labels: Ids, classes: Sequence[str]) -> tuple[Ids, str]:
     """Images of classes with enough of them, or why nothing can be judged."""
     if not classes:
-        return np.zeros(0, np.int64), "no labels: put the images into one folder per class to have clues judged"
+        return np.zeros(
+            0, np.int64
+        ), "no labels: put the images into one folder per class to have clues judged"
     counts = np.bincount(labels[labels >= 0], minlength=len(classes))
     enough = np.flatnonzero(counts >= FEWEST)
     if len(enough) < 2:
@@ -120,7 +122,10 @@ def document_of(sets: Sequence[Inspected], version: str) -> dict[str, Any]:
         "sets": [_set_document(s) for s in sets],
         "shared": shared,
         "scores": [
-            {**j.accuracy.as_dict(), "name": f"{s.name}/{j.accuracy.name}" if len(sets) > 1 else j.accuracy.name}
+            {
+                **j.accuracy.as_dict(),
+                "name": f"{s.name}/{j.accuracy.name}" if len(sets) > 1 else j.accuracy.name,
+            }
             for s in sets
             for j in s.clues.values()
         ],

@@ -31,7 +31,7 @@ class Position(Clue):
         if boxes is None or not len(boxes):
             return None
         out = np.full_like(look.small, 40)
-        left, top, right, bottom = (int(round(v * len(out))) for v in _largest(look))
+        left, top, right, bottom = (round(float(v) * len(out)) for v in _largest(look))
         out[top:bottom, left:right] = 220
         return out
 

@@ -1,0 +1,39 @@
+"""cuewise inspect: image sets in, inspect.json and report.html out."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from cuewise.data import auto_workers
+from cuewise.folders import claim_folder
+from cuewise.inspection.run import document_of, inspect_sets, save_document
+from cuewise.report.inspection import headline, write_inspection
+
+
+def inspect_data(
+    data: Sequence[str],
+    out: Path,
+    *,
+    only: Sequence[str] = (),
+    seed: int = 0,
+    workers: str | int = "auto",
+    overwrite: bool = False,
+) -> dict[str, Any]:
+    """Inspect every DATA as a set of its own."""
+    from cuewise import __version__
+
+    with claim_folder(out, "inspection", overwrite=overwrite, reads=data) as held:
+        count = auto_workers() if workers == "auto" else int(workers)
+        sets = inspect_sets(data, only=only, seed=seed, workers=count)
+        document = document_of(sets, __version__)
+        save_document(document, out)
+        options = ["--only", ",".join(only)] if only else []
+        command = shlex.join(["cuewise", "inspect", *data, "--out", str(out), *options])
+        page = write_inspection(sets, document, out, command)
+        held.finished()
+    print(headline(document), file=sys.stderr)
+    return {"report": str(page), **document}

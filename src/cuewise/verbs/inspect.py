@@ -1,0 +1,36 @@
+"""`cuewise inspect`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+from cuewise.options import COMMAS, One
+from cuewise.verbs.arguments import Data, Result, Seed, Workers, joined, several
+
+TOPIC = "images"
+
+
+def inspect(
+    *data: Data,
+    out: Annotated[One, "folder for inspect.json and report.html"],
+    only: Annotated[
+        str | Sequence[str] | None,
+        "clues to judge, separated by commas (see `cuewise list clues`) [all]",
+        COMMAS,
+    ] = None,
+    seed: Seed = 0,
+    workers: Workers = "auto",
+    overwrite: Annotated[bool, "replace the inspection in --out"] = False,
+) -> Result:
+    """Find what a labelled image set gives away: single cues that predict the labels, copies, broken files.
+
+    cuewise inspect photos --out inspections/photos
+    cuewise inspect photos sketches --out inspections/both --only color,size,file
+    """
+    from cuewise.report.inspect_folders import inspect_data
+
+    return inspect_data(
+        joined(data), Path(out), only=several(only), seed=seed, workers=workers, overwrite=overwrite
+    )

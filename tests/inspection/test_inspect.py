@@ -1,0 +1,145 @@
+"""`cuewise inspect` from a user's folder to the page."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import cuewise
+from cuewise.errors import UserError
+from cuewise.inspection.clue import CLUES
+from cuewise.inspection.copies import contradictions, copies_between, copies_within
+from cuewise.inspection.gather import gather
+from cuewise.inspection.run import inspect_sets
+
+
+def picture(seed: int, side: int = 40) -> Image.Image:
+    """Something like a photograph: random, smooth, in colour."""
+    cells = np.random.default_rng(seed).integers(0, 256, (6, 6, 3), np.uint8)
+    return Image.fromarray(cells).resize((side, side), Image.Resampling.BICUBIC)
+
+
+def folder_of(root: Path, images: dict[str, Image.Image], **how: object) -> Path:
+    for name, image in images.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        image.save(root / name, **how)  # type: ignore[arg-type]
+    return root
+
+
+@pytest.fixture
+def two(tmp_path: Path) -> Path:
+    """Two classes of 12 images of noise."""
+    return folder_of(
+        tmp_path / "two", {f"{c}/{i}.png": picture(100 * (c == "b") + i) for c in "ab" for i in range(12)}
+    )
+
+
+def told(spec: str, **options: object) -> dict[str, bool]:
+    (found,) = inspect_sets([spec], **options)  # type: ignore[arg-type]
+    return {name: clue.tells for name, clue in found.clues.items()}
+
+
+def test_finds_the_cue_of_the_embedded_sets() -> None:
+    coloured = told("shapes:coloured?n=320&size=32", only=["color", "texture", "layout", "size"])
+    assert coloured == {"color": True, "texture": False, "layout": False, "size": False}
+    (aligned,) = inspect_sets(["shapes:aligned?n=480&size=32&palette=one"], only=["texture", "size"])
+    assert aligned.clues["texture"].tells
+    assert aligned.clues["texture"].accuracy.value > 0.5
+    assert not aligned.clues["size"].tells
+
+
+def test_finds_nothing_in_noise(two: Path) -> None:
+    assert not any(told(str(two)).values())
+
+
+def test_finds_what_the_files_give_away(tmp_path: Path) -> None:
+    root = tmp_path / "files"
+    folder_of(root, {f"a/{i}.jpg": picture(i) for i in range(20)}, quality=95)
+    folder_of(root, {f"b/{i}.jpg": picture(50 + i) for i in range(20)}, quality=60)
+    found = told(str(root), only=["file", "color", "size"])
+    assert found == {"file": True, "color": False, "size": False}
+    sized = folder_of(tmp_path / "sized", {f"{c}/{i}.png": picture(i + 30 * k, 40 + 8 * k)
+                                           for k, c in enumerate("ab") for i in range(15)})  # fmt: skip
+    assert told(str(sized), only=["size"]) == {"size": True}
+
+
+def test_finds_planted_copies(two: Path, tmp_path: Path) -> None:
+    test = folder_of(tmp_path / "test", {f"a/{i}.png": picture(500 + i) for i in range(10)})
+    (test / "a" / "leak.png").write_bytes((two / "b" / "3.png").read_bytes())
+    picture(4).resize((64, 64), Image.Resampling.BICUBIC).save(test / "a" / "rescaled.jpg", quality=70)
+    (two / "b" / "again.png").write_bytes((two / "a" / "7.png").read_bytes())  # another label
+    first, second = inspect_sets([str(test), str(two)], only=["color"])
+    shared = copies_between(first.found, second.found)
+    assert [(first.image_name(i), second.image_name(j)) for i, j in shared.same] == [
+        ("a/leak.png", "b/3.png")
+    ]
+    assert [(first.image_name(i), second.image_name(j)) for i, j in shared.near] == [
+        ("a/rescaled.jpg", "a/4.png")
+    ]
+    within = copies_within(second.found)
+    odd = [(second.image_name(i), second.image_name(j)) for i, j in contradictions(within, second.labels)]
+    assert odd == [("b/again.png", "a/7.png")]
+    assert not within.near
+    assert not copies_within(first.found).same
+
+
+def test_the_page_and_the_document(two: Path, tmp_path: Path) -> None:
+    evil = "<img src=x onerror=alert(1)>"
+    folder_of(two, {f"{evil}/{i}.png": picture(900 + i) for i in range(6)})
+    (two / "a" / "broken.png").write_bytes(b"no image")
+    out = tmp_path / "out"
+    found = cuewise.inspect(two, out=out, workers=0)
+    document = json.loads((out / "inspect.json").read_text())
+    assert document["sets"][0]["broken"]["files"][0]["path"].endswith("broken.png")
+    assert document["sets"][0]["classes"] == {"a": 12, "b": 12, evil: 6}
+    assert {s["name"] for s in found["scores"]} == {f"{c}/accuracy" for c in document["sets"][0]["clues"]}
+    assert all(s["low"] <= s["value"] <= s["high"] for s in found["scores"])
+    page = (out / "report.html").read_text()
+    assert evil not in page
+    assert "broken.png" in page
+    with pytest.raises(UserError, match="not empty"):
+        cuewise.inspect(two, out=out, workers=0)
+    assert cuewise.inspect(two, out=out, only="size", workers=0, overwrite=True)["sets"][0][
+        "clues"
+    ].keys() == {"size"}
+
+
+def test_too_little_to_judge_is_said(tmp_path: Path) -> None:
+    few = folder_of(tmp_path / "few", {f"{c}/{i}.png": picture(i) for c in "ab" for i in range(2)})
+    flat = folder_of(tmp_path / "flat", {f"{i}.png": picture(i) for i in range(3)})
+    out = cuewise.inspect(few, flat, out=tmp_path / "out", workers=0)
+    assert "5 images or more" in out["sets"][0]["not_judged"]
+    assert not out["sets"][0]["clues"]
+    assert "no labels" in out["sets"][1]["not_judged"]
+    assert out["shared"][0]["same"] == 4  # a and b have the same pictures
+
+
+def test_errors(two: Path, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="no DATA"):
+        cuewise.inspect(out=tmp_path / "o")
+    with pytest.raises(UserError, match="twice"):
+        cuewise.inspect(two, two, out=tmp_path / "o")
+    with pytest.raises(UserError, match=r"no clue 'colour'.*color"):
+        cuewise.inspect(two, out=tmp_path / "o", only="colour")
+    assert not (tmp_path / "o").exists()
+
+
+@pytest.mark.slow
+def test_the_same_for_any_number_of_workers(two: Path) -> None:
+    from cuewise.data import open_data
+
+    data, clues = open_data(str(two)), [clue() for clue in CLUES.all().values()]
+    one, other = (gather(data, clues, "two", w) for w in (0, 2))
+    assert one.digests == other.digests
+    assert one.clues.keys() == other.clues.keys()
+    assert all(np.array_equal(one.clues[k], other.clues[k]) for k in one.clues)
+
+
+def test_sets_with_boxes_are_labelled_by_their_largest_object() -> None:
+    (found,) = inspect_sets(["shapes:scenes?n=60&size=32"], only=["position"])
+    assert not found.by_objects
+    assert "position" in found.clues
