@@ -178,7 +178,11 @@ def test_masks_come_from_index_images_or_polygons(tmp_path: Path) -> None:
     (root / "SegmentationClass").mkdir()
     picture.save(root / "SegmentationClass" / "b.png")
     data = open_data(str(root))
-    np.testing.assert_array_equal(data.facts(1).mask, mask)
+    facts = data.facts(1)
+    (root / "SegmentationClass" / "b.png").rename(tmp_path / "aside.png")
+    assert data[1].facts.boxes is not None  # masks are read where they are asked for, and nowhere else
+    (tmp_path / "aside.png").rename(root / "SegmentationClass" / "b.png")
+    np.testing.assert_array_equal(facts.mask, mask)
     assert data.facts(0).mask is None
 
     file = write_coco(tmp_path / "coco")

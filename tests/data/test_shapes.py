@@ -279,6 +279,23 @@ def test_boxes_hold_their_objects_tightly() -> None:
         assert (boxes[i, count:] == -1).all()
 
 
+def test_a_scene_of_one_object_has_it_large_and_in_its_box() -> None:
+    made = ShapeSet("scenes", n=80, size=64, objects=1, palette="one", rho=1)
+    boxes, c = made.columns["boxes"][:, 0], made.columns
+    assert (c["count"] == 1).all()
+    assert (c["present"].sum(1) == 1).all()
+    sides = boxes[:, 2:] - boxes[:, :2]
+    assert np.median(sides.max(1)) > 40  # of 64; in scenes of several at most a third
+    empty = np.median(
+        made.batch(range(80)), axis=0
+    )  # one palette: what is not an object is the same everywhere
+    for i in range(80):
+        away = np.abs(made.image(i) - empty).sum(2) > 90
+        x0, y0, x1, y1 = boxes[i]
+        away[y0:y1, x0:x1] = False
+        assert away.mean() < 0.06, i
+
+
 def stream_keys_of(made: ShapeSet) -> np.ndarray:
     return made._law()[0]
 
@@ -421,6 +438,8 @@ def test_spec_is_read_back(split: str) -> None:
         ("shapes:aligned?rho=1.5", "rho must be 0 to 1"),
         ("shapes:aligned?part=val", "part must be train or test, not 'val'"),
         ("shapes:scenes?classes=4", "classes must be 8 to 16"),
+        ("shapes:scenes?objects=0", "objects must be 1 to 8"),
+        ("shapes:scenes?objects=1&odd=0.5", "odd must be 0 where there is one object"),
         ("shapes:aligned?classes=17", "classes must be 3 to 16"),
         ("shapes:aligned?n", "name=value"),
         ("shapes:", "is not a shapes set"),

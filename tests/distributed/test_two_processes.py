@@ -36,6 +36,7 @@ EVERY: list[Case] = [(name, dial, "") for name, dial in CASES] + [
 ]
 EVERY += [(name, PATCH, "center") for name in ("moco", "simclr")] + [("moco", PATCH, "negatives_gradient")]
 EVERY += [(name, PATCH, "shared") for name in ("moco", "simclr", "byol")]
+EVERY += [("hcl", Negatives(), "densecl")]
 NAMES = IDS + [f"{name}-{hard}" for name, _, hard in EVERY if hard]
 # Batch norm would differ by design (statistics of half a batch), so encoder and heads go without it here.
 
@@ -54,6 +55,7 @@ def build(name: str, dial: Negatives, hard: str) -> Any:
         "center": {"center": 0.7},
         "negatives_gradient": {"negatives_gradient": True},
         "shared": {"statistics": "shared"},
+        "densecl": {"base": "densecl", "dense": 0.3},
     }
     made = small_method(name, negatives=dial, norm="group", hard=MAKERS.get(hard), **own.get(hard, {}))
     m: Any = without_batch_norm(made)
@@ -79,6 +81,7 @@ def run(m: Any, module: Any, half: slice) -> dict[str, Any]:
         "losses": torch.stack(losses),
         "grads": grads,
         "queue": m.queue.keys if hasattr(m, "queue") else None,
+        "cells": m.cells.keys if getattr(m, "cells", None) is not None else None,
     }
 
 
@@ -122,8 +125,9 @@ def test_equal_to_one_process_on_the_joint_batch(both: list[list[dict[str, Any]]
             torch.testing.assert_close(
                 two["grads"][key], expected, rtol=1e-6, atol=1e-9, msg=f"{name}: {key}"
             )
-        if one["queue"] is not None:
-            torch.testing.assert_close(two["queue"], one["queue"], rtol=1e-8, atol=1e-10)
+        for queue in ("queue", "cells"):
+            if one[queue] is not None:
+                torch.testing.assert_close(two[queue], one[queue], rtol=1e-8, atol=1e-10)
 
 
 def gathered(rank: int, port: int, folder: str) -> None:

@@ -11,6 +11,7 @@ import pytest
 import torch
 
 from cuewise import UserError, pretrain
+from cuewise.checks.method import train
 from cuewise.data import Boxes, Facts, Sample, open_data
 from cuewise.encoders import load_encoder
 from cuewise.encoders.heads import unit
@@ -44,6 +45,92 @@ def test_the_loss_is_both_orders_of_moco_and_the_scene_object_loss() -> None:
     torch.testing.assert_close(m.queue.keys[0, :8], held_keys[:, 0])
     torch.testing.assert_close(m.queue.keys[1, :8], held_keys[:, 1])
     torch.testing.assert_close(m.objects.keys[:8], held_objects)
+
+
+def dense_loss(
+    q: torch.Tensor, k: torch.Tensor, f_q: torch.Tensor, f_k: torch.Tensor, queue: torch.Tensor
+) -> float:
+    """DenseCL's loss of cells in a loop: q, k B×C×S projections, f_q, f_k B×F×S backbone features."""
+    q, k, f_q, f_k = (x.double() / x.double().norm(dim=1, keepdim=True) for x in (q, k, f_q, f_k))
+    losses = []
+    for b in range(len(q)):
+        for i in range(q.shape[2]):
+            j = int((f_q[b, :, i] @ f_k[b]).argmax())
+            logits = torch.cat([(q[b, :, i] @ k[b, :, j])[None], queue.double() @ q[b, :, i]]) / 0.2
+            losses.append(-float(torch.log_softmax(logits, 0)[0]))
+    return float(np.mean(losses))
+
+
+def test_on_densecl_cells_of_objects_are_compared_too() -> None:
+    m: Any = small_method("hcl", norm="group", weight=0.5, base="densecl", dense=0.3)
+    plain: Any = small_method("hcl", norm="group", weight=0.5)
+    given = small_batch(m)
+    m.begin_step(0.0)
+    with torch.no_grad():
+        step = m(given)
+        maps = {r: m.encoder.feature_map(given.views[r]) for r in ("query", "key")}
+        theirs = {r: m.key_network[0].feature_map(given.views[r]) for r in ("query", "key")}
+        cells = 0.0
+        for number, (own, other) in enumerate((("key", "query"), ("query", "key"))):
+            d_q, d_k = m.dense(maps[own]).flatten(2), m.key_network[2](theirs[other]).flatten(2)
+            cells += (
+                dense_loss(d_q, d_k, maps[own].flatten(2), theirs[other].flatten(2), m.cells.keys[number]) / 2
+            )
+        # without cells: the same encoder, projector and queues
+        wanted, _ = plain.load_state_dict(m.state_dict(), strict=False)
+        assert not wanted
+        plain.begin_step(0.0)
+        whole = plain(given)
+    expected = 0.7 * float(whole.extra["euclidean"]) + 0.3 * cells
+    assert float(step.extra["euclidean"]) == pytest.approx(expected, abs=1e-4)
+    assert float(step.loss) == pytest.approx(expected + 0.5 * float(whole.extra["hyperbolic"]), abs=1e-4)
+    m.after_backward()
+    pooled = m.key_network[2](theirs["key"]).flatten(2)
+    pooled = unit((pooled / pooled.norm(dim=1, keepdim=True)).mean(2))
+    torch.testing.assert_close(m.cells.keys[1, :8], pooled)
+
+
+def test_golden_losses_on_densecl() -> None:
+    """Four steps from a fixed seed give the recorded losses."""
+    golden = json.loads((Path(__file__).parents[1] / "contract" / "golden_losses.json").read_text())
+    losses = train(small_method("hcl", base="densecl"))
+    assert losses == pytest.approx(golden["hcl-densecl"], rel=2e-3)
+
+
+@pytest.mark.parametrize(
+    ("settings", "says"),
+    [
+        ({"base": "byol"}, "hcl.base byol: moco or densecl"),
+        ({"dense": 0.5}, "hcl.dense is for hcl.base=densecl"),
+        ({"base": "densecl", "dense": 1.5}, "hcl.dense"),
+    ],
+)
+def test_bases_are_checked(settings: dict[str, Any], says: str) -> None:
+    with pytest.raises(UserError, match=says):
+        small_method("hcl", **settings)
+
+
+def test_a_stopped_run_on_densecl_resumes_exactly(tmp_path: Path) -> None:
+    options: dict[str, Any] = {
+        "method": "hcl",
+        "model": "cuewise/resnet-tiny?width=8",
+        "size": 32,
+        "batch_size": 8,
+        "epochs": 2,
+        "workers": "0",
+        "set": ["hcl.base=densecl", "hcl.queue=32", "hcl.dim=16", "hcl.smallest=5", "loop.log_every=1"],
+    }
+    for name, parts in (("whole", (None,)), ("parts", (2, None))):
+        for steps in parts:
+            pretrain("shapes:scenes?n=24&size=32&objects=3", out=str(tmp_path / name), steps=steps,
+                     resume=(tmp_path / name).exists(), **options)  # fmt: skip
+    whole, parts = (
+        torch.load(tmp_path / n / "checkpoints" / "last.ckpt", weights_only=True)["method"]
+        for n in ("whole", "parts")
+    )
+    assert whole.keys() == parts.keys()
+    for key, value in whole.items():
+        torch.testing.assert_close(parts[key], value, rtol=0, atol=0)
 
 
 def test_gradient_flows_through_the_scene_and_not_through_its_object() -> None:

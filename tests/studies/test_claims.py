@@ -201,6 +201,24 @@ CASES |= {
                     {"CAN": row(gflops=0.9), "SimCLR-ViT": row(gflops=0.9)}),
     ("can-longtail", "38b"): (can((0.6, 0, 0, 0, 0.45, 0.5)), can((0.6, 0, 0, 0, 0.45, 0.7))),
 }  # fmt: skip
+
+
+def scenes(plain: float, dilate: float, shift: float, single: float, one: float) -> Means:
+    on_scenes = {n: row(map=v) for n, v in (("scene–scene", plain), ("dilate", dilate), ("shift", shift))}
+    return on_scenes | {"single, scene–scene": {"map/single": single}, "single, dilate": {"map/single": one}}
+
+
+def ball(quantity: str, without: float, with_: float) -> Means:
+    return {"λ = 0": {quantity: without}, "λ = 0.1": {quantity: with_}}
+
+
+CASES |= {
+    ("oac", "35"): (scenes(0.4, 0.5, 0.45, 0, 0), scenes(0.4, 0.5, 0.55, 0, 0)),
+    ("oac", "35b"): (scenes(0.4, 0.5, 0, 0.8, 0.8), scenes(0.4, 0.5, 0, 0.8, 0.9)),
+    ("hcl", "36"): (ball("norm/log_ratio", 0.0, 0.3), ball("norm/log_ratio", 0.4, 0.2)),
+    ("hcl", "36b"): (ball("rho", 0.0, 0.4), ball("rho", 0.5, 0.4)),
+    ("hcl", "37"): (ball("auroc", 0.5, 0.7), ball("auroc", 0.3, 0.4)),
+}
 CASES |= {("ns-alpha-color", n): case for (s, n), case in CASES.items() if s == "ns-alpha" and n not in FORMS}
 CLAIMS = [(s, c.number) for s, study in studies().items() for c in study.claims]
 
@@ -353,11 +371,11 @@ def test_gradient_through_negatives_is_an_arm_of_moco_only() -> None:
 def test_unknown_study() -> None:
     with pytest.raises(
         UserError,
-        match=r"no study 'alpha'; did you mean ns-alpha\? there are: can, can-longtail, looc-addone, ",
+        match=r"no study 'alpha'; did you mean ns-alpha\? there are: can, can-longtail, hcl, looc-addone, ",
     ):
         choose(["alpha"])
 
 
 def test_all_claims_of_the_papers_are_there() -> None:
     numbers = {"".join(d for d in n if d.isdigit()) for _, n in CLAIMS}
-    assert {str(k) for k in (*range(10, 23), *range(30, 35))} <= numbers
+    assert {str(k) for k in (*range(10, 23), *range(30, 40))} <= numbers

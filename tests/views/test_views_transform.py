@@ -117,7 +117,7 @@ def test_boxes_and_masks_follow_crop_flip_and_rotation() -> None:
     corners = np.array([[8, 12, 40, 60], [60, 20, 110, 50]], np.float32)
     boxes = Boxes(corners, np.array([3, 5]), {"difficult": np.array([False, True])})
     image = painted(boxes, 80, 120)
-    sample = Sample(image, facts=Facts(boxes=boxes, mask=image[..., 0]))
+    sample = Sample(image, facts=Facts(boxes=boxes, masked=lambda: image[..., 0]))
     views = Views([View("query", recipe), View("key", recipe)], follows=("boxes", "mask"))
     seen = 0
     for seed in range(60):

@@ -12,7 +12,7 @@ from cuewise.audits.answerer import Unasked
 from cuewise.audits.audit import Finding, audit
 from cuewise.audits.kinds import Kind
 from cuewise.audits.rank_statistics import auroc, average_precision, resampled
-from cuewise.audits.regions import Space, annotated_sets, embedded_places, space_of
+from cuewise.audits.regions import Model, Space, annotated_sets, embedded_places, space_of
 from cuewise.audits.subject import Subject
 from cuewise.data import Dataset
 
@@ -116,9 +116,9 @@ def has_flag(data: Dataset, i: int) -> bool:
     return boxes is not None and len(boxes) > 0 and FLAG in boxes.flags
 
 
-def measure(subject: Subject, data: Dataset, space: Space, images: list[int]) -> Objects:
+def measure(model: Model, data: Dataset, space: Space, images: list[int]) -> Objects:
     """The distance of every object to its image."""
-    seen, vectors = embedded_places(subject, data, space, images)
+    seen, vectors = embedded_places(model, data, space, images)
     whole = {place.image: row for row, place in enumerate(seen) if place.box < 0}
     rows = [row for row, place in enumerate(seen) if place.box >= 0]
     scenes = vectors[[whole[seen[row].image] for row in rows]]

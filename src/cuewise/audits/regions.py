@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
 
 import numpy as np
 import torch
@@ -13,6 +15,7 @@ from torch import Tensor, nn
 from cuewise.audits.answerer import Unasked
 from cuewise.audits.subject import Named, Subject
 from cuewise.data import BrokenImage, Dataset
+from cuewise.encoders import Encoder
 from cuewise.encoders.spaces import read_heads
 from cuewise.objectives.hyperbolic import distance, exp0
 from cuewise.views import Crop, ViewParams, apply
@@ -22,6 +25,16 @@ BATCH = 128
 NO_OBJECTS = (
     "no test set with objects: give --test with annotations (docs/data.md), for example shapes:scenes"
 )
+
+
+class Model(Protocol):
+    """What is embedded with: a measured model, or the subject of an audit."""
+
+    @property
+    def encoder(self) -> Encoder: ...
+
+    @property
+    def run(self) -> Path | None: ...
 
 
 @dataclass(frozen=True)
@@ -54,9 +67,9 @@ class Space:
         return distance(exp0(x, self.curvature), exp0(y, self.curvature), self.curvature).numpy()
 
 
-def space_of(subject: Subject) -> Space:
+def space_of(model: Model) -> Space:
     """The head that was saved with the run, where there is one on pooled features."""
-    heads = read_heads(subject.encoder, subject.run) if subject.run is not None else None
+    heads = read_heads(model.encoder, model.run) if model.run is not None else None
     if heads is None or heads.own_stage:
         return Space(None, None)
     return Space(heads.mlps[0].cpu().eval(), heads.curvature)
@@ -99,10 +112,10 @@ def places(data: Dataset, images: Sequence[int]) -> Iterator[tuple[int, list[Pla
 
 @torch.no_grad()
 def embedded_places(
-    subject: Subject, data: Dataset, space: Space, images: Sequence[int]
+    model: Model, data: Dataset, space: Space, images: Sequence[int]
 ) -> tuple[list[Place], Vectors]:
     """Vectors of images and of their objects, each resized to the model's size as it is."""
-    encoder, size = subject.encoder, subject.encoder.card.size
+    encoder, size = model.encoder, model.encoder.card.size
     device = next(encoder.parameters()).device
     seen: list[Place] = []
     parts: list[NDArray[np.float32]] = []

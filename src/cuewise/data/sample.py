@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -53,14 +53,19 @@ class Facts:
 
     labels   several labels: one boolean per class of `object_classes`
     boxes    annotated objects
-    mask     the class of each pixel
+    masked   gives `mask`, the class of each pixel; it is read only where something asks for it
     trusted  whether the label is known to be right (gold), or may be wrong (silver)
     """
 
     labels: NDArray[np.bool_] | None = None
     boxes: Boxes | None = None
-    mask: Mask | None = None
+    masked: Callable[[], Mask | None] | None = None
     trusted: bool = True
+
+    @property
+    def mask(self) -> Mask | None:
+        """H×W: the class of each pixel."""
+        return None if self.masked is None else self.masked()
 
 
 NOTHING = Facts()

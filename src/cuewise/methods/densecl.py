@@ -28,17 +28,30 @@ class Settings(moco.Settings):
 
 
 class Views(NamedTuple):
-    """What both branches need of a batch of views, all of unit length."""
+    """What both branches need of a batch of views, of unit length."""
 
     z: Tensor  # B×C, of the whole image
     dense: Tensor  # B×C×S, of each cell
     cells: Tensor  # B×F×S, backbone features of each cell, without gradient
 
 
-def embed(encoder: Encoder, projector: nn.Module, dense: nn.Module, images: Tensor) -> Views:
-    """Both projections and the backbone's cells from one pass."""
+def project(encoder: Encoder, projector: nn.Module, dense: nn.Module, images: Tensor) -> Views:
+    """Both projections and the backbone's cells from one pass; z has the length that the projector gives it."""
     f = encoder.features(images)
-    return Views(unit(projector(f.pooled)), unit(dense(f.map).flatten(2)), unit(f.map.detach().flatten(2)))
+    return Views(projector(f.pooled), unit(dense(f.map).flatten(2)), unit(f.map.detach().flatten(2)))
+
+
+def embed(encoder: Encoder, projector: nn.Module, dense: nn.Module, images: Tensor) -> Views:
+    """The same, all of unit length."""
+    found = project(encoder, projector, dense, images)
+    return found._replace(z=unit(found.z))
+
+
+def dense_head(encoder: Encoder, hidden: int | None, dim: int) -> nn.Sequential:
+    """The projector of cells: B×F×H×W → B×C×H×W."""
+    width = encoder.map_dim
+    hidden = hidden or width
+    return nn.Sequential(nn.Conv2d(width, hidden, 1), nn.ReLU(inplace=True), nn.Conv2d(hidden, dim, 1))
 
 
 class DenseKeys(KeyNetwork):
@@ -61,11 +74,7 @@ class DenseCL(moco.MoCo):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         s: Settings = self.settings
-        width = self.encoder.map_dim
-        hidden = s.hidden or width
-        self.dense = nn.Sequential(
-            nn.Conv2d(width, hidden, 1), nn.ReLU(inplace=True), nn.Conv2d(hidden, s.dim, 1)
-        )
+        self.dense = dense_head(self.encoder, s.hidden, s.dim)
         query = (self.encoder, self.projector, self.dense)
         self.key_network = moco.key_network(s, self.generator, *query, kind=DenseKeys)
         self.dense_queue = Queue(s.queue or 0, s.dim, self.generator)

@@ -1,4 +1,4 @@
-"""HCL, hyperbolic contrastive learning: objects in Euclidean space (MoCo), scenes and their objects in the Poincaré ball."""
+"""HCL, hyperbolic contrastive learning: objects in Euclidean space (MoCo or DenseCL), scenes and objects in the Poincaré ball."""
 
 from __future__ import annotations
 
@@ -11,11 +11,14 @@ from torch import Tensor, nn
 
 from cuewise.data import Batch, Dataset
 from cuewise.encoders.heads import unit
+from cuewise.encoders.momentum import KeyNetwork
 from cuewise.encoders.spaces import Heads
 from cuewise.errors import UserError
 from cuewise.methods import moco
+from cuewise.methods.densecl import Views, dense_head, project
 from cuewise.methods.method import Method, Setup, Step, ViewSpec, at_least
 from cuewise.methods.queue import Queue
+from cuewise.objectives.dense import dense_match, dense_nce
 from cuewise.objectives.hyperbolic import clip, exp0, riemannian
 from cuewise.objectives.nce import extended_nce
 from cuewise.objectives.scene_object import norm_only, scene_object_loss
@@ -25,8 +28,10 @@ from cuewise.views.scene_objects import SceneObjects, with_scenes
 
 @dataclass(frozen=True)
 class Settings(moco.Settings):
-    """As MoCo's; weight (λ) and curvature (c) of the hyperbolic loss, and where boxes come from."""
+    """As MoCo's; weight (λ) and curvature (c) of the hyperbolic loss, the loss of objects, and where boxes come from."""
 
+    base: str = "moco"  # how two views of an object are compared: moco, or densecl (also cell by cell)
+    dense: float | None = None  # of base=densecl: share of the loss of cells; None: 0.5
     weight: float = 0.1  # λ of the scene–object loss
     curvature: float = 0.05  # the ball has the radius 1/√c
     decoupled: bool = False  # the scene–object loss trains the norm of a scene alone, not its direction
@@ -44,11 +49,24 @@ class Settings(moco.Settings):
         return replace(self, queue=found.queue, momentum=found.momentum)
 
 
+BASES = ("moco", "densecl")
+
+
+class RawDenseKeys(KeyNetwork):
+    """The momentum copy of encoder, projector and dense projector; z keeps its length, which the ball needs."""
+
+    def forward(self, images: Tensor) -> Views:
+        encoder, projector, dense = self
+        return project(encoder, projector, dense, images)  # type: ignore[arg-type]
+
+
 class HCL(Method):
     """L = L_euclidean(two views of an object, both orders) + λ · L_hyperbolic(scene, its object)."""
 
     name = "hcl"
-    summary = "objects by MoCo, and scenes near their objects in hyperbolic space (HCL); needs boxes"
+    summary = (
+        "objects by MoCo or DenseCL, and scenes near their objects in hyperbolic space (HCL); needs boxes"
+    )
     citation = "Ge et al. 2023"
     views = {"query": "moco-v2", "key": "moco-v2", "object": "moco-v2", "scene": "moco-v2"}
     takes_crops = False
@@ -59,16 +77,25 @@ class HCL(Method):
         super().__init__(*args, **kwargs)
         s: Settings = self.settings
         self.heads = Heads(self.encoder, ("z0",), self.encoder.dim, s.dim, curvature=s.curvature)
-        self.key_network = moco.key_network(s, self.generator, self.encoder, self.projector)
+        self.dense = dense_head(self.encoder, None, s.dim) if s.base == "densecl" else None
+        kind = KeyNetwork if self.dense is None else RawDenseKeys
+        self.key_network = moco.key_network(s, self.generator, *self.query_parts, kind=kind)
         self.queue = Queue(s.queue or 0, s.dim, self.generator, 2)  # keys of the two views of an object
         self.objects = Queue(s.queue or 0, s.dim, self.generator)  # points of the ball
         lengths = torch.rand(len(self.objects), 1, generator=self.generator)
         self.objects.keys.copy_(exp0(self.objects.keys * lengths, s.curvature))
+        self.cells = None if self.dense is None else Queue(s.queue or 0, s.dim, self.generator, 2)
 
     @classmethod
     def check(cls, setup: Setup) -> None:
         moco.check_momentum(cls.name, setup)
         s: Settings = setup.settings
+        if s.base not in BASES:
+            raise UserError(f"hcl.base {s.base}: {' or '.join(BASES)}")
+        if s.dense is not None:
+            at_least("hcl.dense", s.dense, 0, 1)
+            if s.base != "densecl":
+                raise UserError(f"hcl.dense is for hcl.base=densecl, and the base is {s.base}")
         at_least("hcl.weight", s.weight, 0)
         at_least("hcl.curvature", s.curvature, 1e-6)
         if s.center or s.negatives_gradient:
@@ -105,40 +132,62 @@ class HCL(Method):
     def chance_loss(self) -> float:
         return (1 + self.settings.weight) * math.log(self.settings.queue + 1)
 
+    @property
+    def query_parts(self) -> tuple[nn.Module, ...]:
+        """What the key network is a copy of."""
+        own = (self.encoder, self.projector)
+        return own if self.dense is None else (*own, self.dense)
+
     def begin_step(self, progress: float) -> None:
         self.progress = progress
-        self.key_network.follow(self.encoder, self.projector)
+        self.key_network.follow(*self.query_parts)
 
     def forward(self, batch: Batch) -> Step:
         s: Settings = self.settings
         v = batch.views
         k1, k2, o = self.key_network.embed([v["query"], v["key"], v["object"]])  # B×C each, without gradient
-        k1, k2 = unit(k1), unit(k2)
-        q1, q2 = (unit(self.projector(self.encoder(v[role]))) for role in ("query", "key"))
+        q1, q2 = (self.query(v[role]) for role in ("query", "key"))
         u = self.projector(self.encoder(v["scene"]))  # B×C, not normalised
-        with torch.autocast(q1.device.type, enabled=False):
-            first, second = self.queue.keys  # K×C
-            euclidean = (self.contrast(q1, k2, second) + self.contrast(q2, k1, first)) / 2
-            obj = self.in_ball(precise(o))
+        o = precise(z_of(o))
+        with torch.autocast(u.device.type, enabled=False):
+            euclidean = (self.contrast(q1, k2, 1) + self.contrast(q2, k1, 0)) / 2
+            obj = self.in_ball(o)
             hyperbolic = scene_object_loss(
                 self.scene_point(precise(u)), obj, self.objects.keys, c=s.curvature, tau=s.temperature
             )
             loss = euclidean + s.weight * hyperbolic
-        self.queue.hold(torch.stack([k1, k2], dim=1))
+        self.queue.hold(torch.stack([unit(z_of(k1)), unit(z_of(k2))], dim=1))
         self.objects.hold(obj)
+        if self.cells is not None:
+            self.cells.hold(torch.stack([unit(k.dense.mean(2)) for k in (k1, k2)], dim=1))
         extra = {
             "euclidean": euclidean.detach(),
             "hyperbolic": hyperbolic.detach(),
             "scene_norm": precise(u.detach()).norm(dim=1).mean(),
-            "object_norm": precise(o).norm(dim=1).mean(),
+            "object_norm": o.norm(dim=1).mean(),
         }
-        return Step(loss, q1.detach(), k2, extra=extra)
+        return Step(loss, unit(z_of(q1)).detach(), unit(z_of(k2)), extra=extra)
 
-    def contrast(self, q: Tensor, k: Tensor, queue: Tensor) -> Tensor:
-        """MoCo's loss of queries B×C and keys B×C against a queue K×C."""
-        return extended_nce(
-            (q * k).sum(1), q @ queue.T, None, tau=self.settings.temperature, alpha=(), mode="in"
-        )
+    def query(self, images: Tensor) -> Tensor | Views:
+        """A view of an object with gradient: B×C, or with the cells of its map."""
+        if self.dense is None:
+            found: Tensor = self.projector(self.encoder(images))
+            return found
+        return project(self.encoder, self.projector, self.dense, images)
+
+    def contrast(self, query: Tensor | Views, key: Tensor | Views, space: int) -> Tensor:
+        """The loss of objects against the queue of that view's keys: MoCo's, or mixed with that of DenseCL's cells."""
+        tau, q, k = self.settings.temperature, unit(z_of(query)), unit(z_of(key))  # B×C
+        keys = self.queue.keys[space]  # K×C
+        whole = extended_nce((q * k).sum(1), q @ keys.T, None, tau=tau, alpha=(), mode="in")
+        if self.cells is None:
+            return whole
+        assert isinstance(query, Views)
+        assert isinstance(key, Views)
+        match = dense_match(query.cells, key.cells)
+        cells = dense_nce(query.dense, key.dense, match, self.cells.keys[space], tau=tau)
+        share = 0.5 if self.settings.dense is None else self.settings.dense
+        return (1 - share) * whole + share * cells
 
     def in_ball(self, u: Tensor) -> Tensor:
         """Tangent vectors at the origin B×C → points of the ball."""
@@ -153,6 +202,13 @@ class HCL(Method):
     def after_backward(self) -> None:
         self.queue.push(self.comm)
         self.objects.push(self.comm)
+        if self.cells is not None:
+            self.cells.push(self.comm)
+
+
+def z_of(found: Tensor | Views) -> Tensor:
+    """The projection of whole images."""
+    return found.z if isinstance(found, Views) else found
 
 
 def precise(x: Tensor) -> Tensor:

@@ -31,6 +31,10 @@ class Lab:
     byol_strong: float  # one that shows in a short run
     banks: tuple[int, ...]  # lengths of MoCo's queue
     patch_ranges: tuple[str, ...]  # of the grid study, from small to large
+    scenes: Mapping[str, Any] = field(default_factory=dict)  # for studies that are about objects: scenes
+    single: Mapping[str, Any] = field(
+        default_factory=dict
+    )  # and images of one large object, where there are some
     sets: Sets = field(default_factory=dict)  # role → DATA, see measures.py
 
     @property
@@ -56,6 +60,9 @@ SIZE = 32
 # of texture for the negative to keep it.
 ONE = f"size={SIZE}&palette=one"
 OWN = f"size={SIZE}"
+SCENES = (
+    f"size={2 * SIZE}&palette=one&rho=1"  # twice the size of the views, so that a crop of an object is one
+)
 # The momentum methods are slow to leave their start: smaller batches give them twice the steps, and with Adam 600 steps
 # do what SGD did not in our trials.
 QUICK = {"batch_size": 64, "optim": {"name": "adam", "lr": 0.004, "weight_decay": 1e-4, "warmup_epochs": 0.5}}
@@ -77,6 +84,7 @@ SHAPES = Lab(
         "looc": {**QUICK, "looc": {"queue": 1024, "momentum": 0.99}},
         "addone": {**QUICK, "addone": {"queue": 1024, "momentum": 0.99}},
         "byol": {**QUICK, "byol": {"hidden": 512}},
+        "hcl": {**QUICK, "hcl": {"queue": 1024, "momentum": 0.99, "smallest": 8}},
     },
     patch={"patch_size": "5:12"},
     colour={"data": [f"shapes:aligned?rho=1&n=6400&part=train&{OWN}"], "views": {"gray_p": 0.2}},
@@ -90,6 +98,8 @@ SHAPES = Lab(
     byol_strong=0.5,
     banks=(128, 512, 2048),
     patch_ranges=("2:5", "5:12", "8:16"),
+    scenes={"data": [f"shapes:scenes?n=4096&part=train&{SCENES}"]},
+    single={"data": [f"shapes:scenes?objects=1&n=4096&part=train&{SCENES}"]},
     sets={
         "probe": [f"shapes:aligned?rho=1&n=3200&part=train&{ONE}"],
         "clean": [f"shapes:aligned?rho=1&n=1600&part=test&{ONE}"],
@@ -105,6 +115,11 @@ SHAPES = Lab(
         "rotated": [f"shapes:rotated?rho=1&n=800&part=test&{ONE}"],
         "disjoint_train": [f"shapes:disjoint?n=1600&part=train&{ONE}"],
         "disjoint": [f"shapes:disjoint?n=800&part=test&{ONE}"],
+        "scenes_train": [f"shapes:scenes?n=3200&part=train&{SCENES}"],
+        "scenes": [f"shapes:scenes?n=1600&part=test&{SCENES}"],
+        "single_train": [f"shapes:scenes?objects=1&n=1600&part=train&{SCENES}"],
+        "single": [f"shapes:scenes?objects=1&n=800&part=test&{SCENES}"],
+        "odd": [f"shapes:scenes?odd=0.5&n=800&part=test&{SCENES}"],
     },
 )
 # ----------------------------------------------------------------------------------------------------- photographs
@@ -131,6 +146,7 @@ PHOTOGRAPHS = Lab(
         "looc": {**QUICK, "looc": {"queue": 4096, "momentum": 0.99}},
         "addone": {**QUICK, "addone": {"queue": 4096, "momentum": 0.99}},
         "byol": {**QUICK, "byol": {"hidden": 512}},
+        "hcl": {**QUICK, "hcl": {"queue": 512, "momentum": 0.99}},
     },
     patch={"patch_size": "4:10"},
     colour={},
@@ -149,9 +165,9 @@ PHOTOGRAPHS = Lab(
 
 def photographs(data: Sequence[str], val: Sequence[str], ood: Sequence[str]) -> Lab:
     """The lab of a user's own images. `ood`: the domain that a probe is fitted on, then those it is tested on."""
-    sets: dict[str, list[str]] = {"probe": list(data)}
+    sets: dict[str, list[str]] = {"probe": list(data), "scenes_train": list(data)}
     if val:
-        sets["clean"] = sets["corrupted"] = list(val)
+        sets["clean"] = sets["corrupted"] = sets["scenes"] = list(val)
     if ood:
         sets["ood_train"] = [ood[0]]
         sets |= {f"ood/{short(spec)}": [spec] for spec in ood[1:]}

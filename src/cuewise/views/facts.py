@@ -17,7 +17,8 @@ def facts_in_view(facts: Facts, params: ViewParams, size: int, names: tuple[str,
     if "boxes" in names:
         found["boxes"] = None if facts.boxes is None else boxes_in_view(facts.boxes, params, size)
     if "mask" in names:
-        found["mask"] = None if facts.mask is None else mask_in_view(facts.mask, params, size)
+        mask = facts.mask
+        found["mask"] = None if mask is None else mask_in_view(mask, params, size)
     return found
 
 

@@ -6,6 +6,7 @@ import hashlib
 import io
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, NamedTuple
 
 import cv2
@@ -113,7 +114,7 @@ class Annotated:
         counted = boxes.classes[~flags["difficult"]] if "difficult" in flags else boxes.classes
         labels = np.zeros(len(self.object_classes), bool)
         labels[counted] = True
-        return Facts(labels=labels, boxes=boxes, mask=self.mask(i))
+        return Facts(labels=labels, boxes=boxes, masked=partial(self.mask, i))
 
     def mask(self, i: int) -> Mask | None:
         """The class of each pixel: from an index image, or drawn from outlines (0 background, class + 1 elsewhere)."""

@@ -53,7 +53,11 @@ def single_pose(key: Any, turn: int, pose: Ints) -> None:
 
 @njit(cache=True, nogil=True)
 def scene_poses(key: Any, count: int, turn: int, poses: Ints) -> None:
-    """`count` smaller objects, apart from each other where room is found in 32 tries each."""
+    """`count` smaller objects, apart from each other where room is found in 32 tries each; a set of one has it large."""
+    if len(poses) == 1:
+        single_pose(key, turn, poses[0])
+        poses[0, 5] = 0  # no bend, as in every scene: boxes are of the outline itself
+        return
     for j in range(count):
         own = mix(key, np.uint64(OBJECT + j))
         share = draw(own, 0, 0, 70) + max(240, 510 - 55 * count)  # of 1000; fewer objects are larger

@@ -201,8 +201,9 @@ def _checked(split: str, n: int, size: int, seed: int, given: dict[str, Any]) ->
         ("turn", o.turn, 0 <= o.turn <= 180, "0 to 180 degrees"),
         ("rho", o.rho, 0 <= o.rho <= 1, "0 to 1"),
         ("breeds", o.breeds, 2 <= o.breeds <= o.classes, "2 to the number of classes"),
-        ("objects", o.objects, 2 <= o.objects <= 8, "2 to 8"),
+        ("objects", o.objects, 1 <= o.objects <= 8, "1 to 8"),
         ("odd", o.odd, 0 <= o.odd <= 1, "0 to 1"),
+        ("odd", o.odd, o.odd == 0 or o.objects > 1, "0 where there is one object"),
     )
     for key, value, fine, range_ in laws:
         if not fine:

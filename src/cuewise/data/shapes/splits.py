@@ -34,7 +34,7 @@ class Options:
     rho: float = 0.9  # how often an object wears its own class's texture
     textures: str = ""  # disjoint: train | test half of the textures; as `part` when empty
     breeds: int = 4  # fine: textures a superclass comes in
-    objects: int = 5  # scenes: at most so many (at least 2)
+    objects: int = 5  # scenes: 2 to so many; 1: a single large object
     odd: float = 0.0  # scenes: how often one object is out of context
 
 
@@ -175,7 +175,7 @@ def _scenes(keys: Keys, o: Options) -> Law:
     """Objects of one context together; with probability `odd` one of them is exchanged for a stranger."""
     groups = _members(CONTEXTS, o.classes)
     n, labels = len(keys), balanced(keys, len(groups))
-    counts, odd = _bits(keys, 8, 2, o.objects), _happens(keys, 9, o.odd)
+    counts, odd = _bits(keys, 8, min(2, o.objects), o.objects), _happens(keys, 9, o.odd)
     which = np.where(odd, _bits(keys, 10, 0, (1 << 20) - 1) % counts, -1)
     shapes, textures = np.full((2, n, o.objects), -1, np.int64)
     for j in range(o.objects):
