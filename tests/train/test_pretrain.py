@@ -330,6 +330,21 @@ def test_collapse_and_a_stuck_loss_are_said() -> None:
     assert "chance" in said[0]
 
 
+def test_a_small_spread_is_no_collapse_where_nothing_spreads_embeddings() -> None:
+    from cuewise.train.dials import Watch
+    from tests.methods.conftest import small_method
+
+    def warned(method: str, spread: float, **settings: Any) -> bool:
+        watch = Watch(None, warm=100, least_spread=small_method(method, **settings).least_spread)
+        dials = {"dials/feature_std": spread, "dials/effective_rank": 5.0}
+        return any("collapsing" in line for i in range(10) for line in watch.look(i, 1.0, dials))
+
+    assert warned("can", 0.074)
+    assert not warned("mae", 0.074)  # of a healthy run
+    assert not warned("can", 0.074, weights=[0, 1, 0])
+    assert warned("mae", 0.005)
+
+
 def test_a_run_made_to_collapse_says_so(
     folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -16,7 +16,17 @@ from cuewise.encoders.load import pooled_over_patches
 from cuewise.errors import UserError
 from cuewise.methods.in_batch import contrast_views
 from cuewise.methods.masking import Decoder, Draws, Painter, check_masking, hidden_patches
-from cuewise.methods.method import Alone, Method, MethodSettings, Setup, Step, ViewSpec, at_least, by_query
+from cuewise.methods.method import (
+    UNSPREAD,
+    Alone,
+    Method,
+    MethodSettings,
+    Setup,
+    Step,
+    ViewSpec,
+    at_least,
+    by_query,
+)
 from cuewise.objectives.masked import denoising, noise_level, patchify, reconstruction
 
 
@@ -116,6 +126,10 @@ class CAN(Method):
             raise UserError(
                 f"{dial} acts on contrast, which has no weight: set the first of can.weights above 0"
             )
+
+    @property
+    def least_spread(self) -> float:
+        return super().least_spread if self.settings.weights[0] else UNSPREAD
 
     def forward(self, batch: Batch) -> Step:
         draws, s = Draws(self.comm, self.generator), self.settings

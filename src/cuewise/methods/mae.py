@@ -14,7 +14,7 @@ from cuewise.encoders.heads import unit
 from cuewise.encoders.load import pooled_over_patches
 from cuewise.errors import UserError
 from cuewise.methods.masking import Decoder, Draws, Painter, check_masking, hidden_patches
-from cuewise.methods.method import Alone, Method, MethodSettings, Setup, Step
+from cuewise.methods.method import UNSPREAD, Alone, Method, MethodSettings, Setup, Step
 from cuewise.objectives.masked import patchify, reconstruction
 
 
@@ -63,6 +63,10 @@ class MAE(Method):
             raise UserError(
                 "mae.mask 0 leaves nothing to reconstruct: hide a share of the patches, e.g. 0.75"
             )
+
+    @property
+    def least_spread(self) -> float:
+        return UNSPREAD
 
     def forward(self, batch: Batch) -> Step:
         x = batch.views["first"]

@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from cuewise.methods.hard import Hard
 
 
+SPREAD, UNSPREAD = 0.1, 0.01  # least feature_std where the loss spreads embeddings, and where it does not
+
+
 class Comm(Protocol):
     """The other processes, as far as a method needs them."""
 
@@ -206,6 +209,12 @@ class Method(nn.Module, ABC):
     def made_of(self, batch: Batch, source: str) -> list[Tensor]:
         """The image negatives of the view `source`, one B·M×3×H×W per kind."""
         return [batch.views[role].flatten(0, 1) for role in self.negatives.roles(source)]
+
+    @property
+    def least_spread(self) -> float:
+        """The dials/feature_std below which embeddings have collapsed. Where no term of the loss spreads them, they share a
+        large common part in a healthy run as well, and only a far smaller spread is a sign of collapse."""
+        return SPREAD
 
     @property
     def chance_loss(self) -> float | None:

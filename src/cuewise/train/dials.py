@@ -9,6 +9,7 @@ import torch
 import torch.nn.functional as F
 
 from cuewise.methods import Step
+from cuewise.methods.method import SPREAD
 from cuewise.objectives.dials import alignment, effective_rank, feature_std, uniformity
 
 MEMORY = 512  # embeddings that spread and rank are read from
@@ -52,8 +53,9 @@ class Watch:
 
     PATIENCE = 5  # readings in a row
 
-    def __init__(self, chance_loss: float | None, warm: int) -> None:
+    def __init__(self, chance_loss: float | None, warm: int, least_spread: float = SPREAD) -> None:
         self.chance = chance_loss
+        self.least_spread = least_spread  # feature_std below it is a collapse
         self.warm = warm  # steps before a loss at chance counts as stuck
         self.flat: deque[bool] = deque(maxlen=self.PATIENCE)
         self.stuck: deque[bool] = deque(maxlen=self.PATIENCE)
@@ -62,9 +64,8 @@ class Watch:
     def look(self, step: int, loss: float, dials: dict[str, float]) -> list[str]:
         """New warnings after a reading."""
         out: list[str] = []
-        self.flat.append(
-            dials.get("dials/feature_std", 1.0) < 0.1 or dials.get("dials/effective_rank", 9.0) < 1.5
-        )
+        spread, rank = dials.get("dials/feature_std", 1.0), dials.get("dials/effective_rank", 9.0)
+        self.flat.append(spread < self.least_spread or rank < 1.5)
         if self.chance is not None and step >= self.warm:
             self.stuck.append(abs(loss - self.chance) < 0.01 * self.chance)
         if not math.isfinite(loss):

@@ -27,7 +27,8 @@ class Telemetry:
     def __init__(self, run: Run, last: int) -> None:
         self.run, self.last = run, last
         self.log = Log(run.folder, run.step) if run.first else None
-        self.watch = Watch(run.method.chance_loss, warm=max(100, run.loader.steps_per_epoch // 2))
+        warm = max(100, run.loader.steps_per_epoch // 2)
+        self.watch = Watch(run.method.chance_loss, warm, run.method.least_spread)
         size = run.config.batch_size
         self.bar = (
             Progress(last * size, "images", "pretraining", start=run.step * size) if run.first else None
