@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from cuewise.config import resolve
-from cuewise.probes.finetune import TUNINGS
+from cuewise.encoders import load_encoder
+from cuewise.probes.tunings import TUNINGS
 from cuewise.studies import can, can_longtail
 from cuewise.studies.labs import PHOTOGRAPHS, SHAPES, Lab
 from cuewise.studies.measures import TrainedArm, find_measure
@@ -28,9 +29,11 @@ def test_every_arm_is_a_configuration(study, lab: Lab) -> None:  # type: ignore[
     }
     assert {"CAN", "MAE", "SimCLR-ViT"} <= set(arms)
     for config in arms.values():
-        assert config.model == "cuewise/vit-tiny?patch=4"
-        assert (config.optim.name, config.optim.lr, config.optim.warmup_share) == ("adamw", 1e-3, 0.1)
-    assert all(("longtail=100" in c.data[0]) == (study is can_longtail.STUDY) for c in arms.values())
+        assert config.model == "cuewise/vit-tiny?patch=4&width=64"
+        assert (config.optim.name, config.batch_size, config.optim.warmup_share) == ("adamw", 64, 0.1)
+    trained = [c for name, c in arms.items() if name != can.UNTRAINED]
+    assert {c.optim.lr for c in trained} == {4e-3}
+    assert all(("longtail=100" in c.data[0]) == (study is can_longtail.STUDY) for c in trained)
     cells = {cell for claim in study.claims for d in claim.differences(lab) for cell in d.cells}
     assert {arm for arm, _ in cells} <= set(arms)
 
@@ -43,6 +46,23 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> dict[str, TrainedArm]:
         own = {**TINY.config(arm.settings, arm.method, 0, 1), "steps": 1}
         run_pretrain([own, {"model": "cuewise/vit-tiny?width=64&depth=1"}], place / name)
     return {name: TrainedArm(place / name, TINY) for name in chosen}
+
+
+def test_images_of_another_size_are_reconstructed_as_the_encoder_takes_them(
+    trained: dict[str, TrainedArm],
+) -> None:
+    larger = replace(TINY, sets={**TINY.sets, "clean": ["shapes?n=16&size=48&part=test"]})
+    found = find_measure("reconstruction").take(TrainedArm(trained["MAE"].folder, larger))
+    assert found["reconstruction"] > 0
+
+
+def test_the_untrained_arm_stays_as_it_began(tmp_path: Path) -> None:
+    arm = next(arm for arm in can.arms(TINY) if arm.name == can.UNTRAINED)
+    config = TINY.config(arm.settings, arm.method, 0, 1)
+    run_pretrain([config], tmp_path / "a")
+    run_pretrain([{**config, "epochs": 2}], tmp_path / "b")
+    one, two = (load_encoder(str(tmp_path / run)).backbone.state_dict() for run in "ab")
+    assert max(float((one[key] - two[key]).abs().max()) for key in one) < 1e-29  # biases begin at 0
 
 
 def test_measures(trained: dict[str, TrainedArm], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,8 +15,10 @@ from PIL import Image
 from cuewise import UserError, export, load_encoder, open_data, pretrain, probe
 from cuewise.audits.gradcam import grad_cam
 from cuewise.encoders import Encoder
-from cuewise.probes.finetune import TUNINGS, FinetuneProbe
+from cuewise.probes.finetune import FinetuneProbe
 from cuewise.probes.layer_decay import layer_decayed
+from cuewise.probes.tunings import TUNINGS
+from cuewise.train import pictures
 from cuewise.train.checkpoint import read_checkpoint
 
 OPTIONS: dict[str, Any] = {
@@ -76,6 +78,32 @@ def test_pictures_of_a_run(run: Path, folder: Path, tmp_path: Path) -> None:
     other = tmp_path / "simclr"
     pretrain(str(folder), out=other, **{**OPTIONS, "method": "simclr", "steps": 1})
     assert not (other / "reconstructions.png").exists()
+
+
+@pytest.mark.parametrize(
+    ("data", "dial", "shown"),
+    [
+        (
+            "shapes?n=16&size=32",
+            {"negatives": ["texture", "patch"], "alpha": [1.0, 2.0]},
+            {"texture:first", "patch:first", "texture:second", "patch:second"},
+        ),
+        ("shapes?n=16&size=32", {"suppress": "gaussian", "negatives": []}, set()),
+        ("shapes:scenes?n=16&size=48", {"crops": "object", "negatives": []}, {"boxes"}),
+    ],
+)
+def test_cue_dials_act_in_a_run(
+    data: str, dial: dict[str, Any], shown: set[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sheets: list[set[str]] = []
+    draw = pictures.contact_sheet
+    monkeypatch.setattr(
+        pictures, "contact_sheet", lambda columns: (sheets.append(set(columns)), draw(columns))[1]
+    )
+    pretrain(data, out=tmp_path / "run", **{**OPTIONS, **dial, "steps": 1})
+    own = {"masked", "reconstruction", "noise", "predicted noise"}
+    assert sheets[0] == {"first", "second", *own, *shown}
+    assert np.isfinite(losses(tmp_path / "run")[0]["train/loss"])
 
 
 def test_loads_in_timm_and_onnx_without_renaming(run: Path, tmp_path: Path) -> None:

@@ -8,10 +8,12 @@ import numpy as np
 import torch
 
 from cuewise.data import Batch
+from cuewise.encoders.embed import evaluation_view
 from cuewise.objectives.masked import patchify, reconstruction
-from cuewise.probes.finetune import TUNINGS, FinetuneProbe
+from cuewise.probes.finetune import FinetuneProbe
 from cuewise.probes.knn import KNNProbe
 from cuewise.probes.probe import held_out
+from cuewise.probes.tunings import TUNINGS
 from cuewise.studies.measures.arm import TrainedArm
 from cuewise.studies.measures.measure import Quantities, measure
 from cuewise.train.cost import flops, made_up
@@ -65,8 +67,9 @@ def hidden_patches(arm: TrainedArm) -> Quantities:
     """Of arms that reconstruct; others have no such quantity."""
     method = load_method(arm.folder)
     data = arm.data("clean" if "clean" in arm.lab.sets else "probe")
-    images = torch.from_numpy(np.stack([data.image(i) for i in range(min(SHOWN, len(data)))]))
-    x = method.encoder.normalise(images)
+    size, chosen = method.encoder.card.size, np.random.default_rng(0).permutation(len(data))[:SHOWN]
+    views = [evaluation_view(data.image(int(i)), size) for i in chosen]
+    x = method.encoder.normalise(torch.from_numpy(np.stack(views)))
     with torch.no_grad():
         step = method(
             Batch({view.role: x for view in type(method).shown(method.setup)}, torch.arange(len(x)))
