@@ -15,10 +15,10 @@ from PIL import Image
 from cuewise import UserError, audit
 from cuewise.audits.changed import mean_share, share
 from cuewise.audits.decisions import cues_in
-from cuewise.audits.mce import ALEXNET, mce
 from cuewise.audits.sets import chosen, short_names
 from cuewise.cli import main
 from cuewise.data import open_data
+from cuewise.probes.mce import ALEXNET, mce
 from tests.audits.small_models import ENCODER, class_map, classifier, conflicts, flat, photos
 
 ODD = "tests.audits.small_models"

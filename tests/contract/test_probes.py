@@ -25,10 +25,10 @@ from cuewise.probes import (
     RotationProbe,
     SGDProbe,
 )
-from cuewise.probes.finetune import Tuning
 from cuewise.probes.kinds import PROBES
 from cuewise.probes.run import run_probe
 from cuewise.probes.sgd import PRESETS
+from cuewise.probes.tunings import Tuning
 
 CLASSES, DIM = 4, 12
 MAKE: dict[str, Any] = {

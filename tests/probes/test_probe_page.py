@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from cuewise.options import options_of
-from cuewise.probes.finetune import TUNINGS
 from cuewise.probes.kinds import PROBES
 from cuewise.probes.label_table import read_table
 from cuewise.probes.sgd import PRESETS
+from cuewise.probes.tunings import TUNINGS
 
 pytestmark = pytest.mark.docs
 

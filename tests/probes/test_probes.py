@@ -9,11 +9,11 @@ import torch
 from cuewise.encoders import load_encoder
 from cuewise.errors import UserError
 from cuewise.probes import FewShotProbe, KNNProbe, LinearProbe, RotationProbe, SGDProbe
-from cuewise.probes.finetune import TUNINGS, FinetuneProbe, tuning
 from cuewise.probes.probe import held_out, top_hits
 from cuewise.probes.rotation import Turned, in_all_angles
 from cuewise.probes.sgd import PRESETS, Schedule
 from cuewise.probes.solve import standardiser
+from cuewise.probes.tunings import TUNINGS, tuning
 
 
 def blobs(n: int, seed: int, spread: float = 1.0) -> tuple[np.ndarray, np.ndarray]:
@@ -201,8 +201,15 @@ def test_fine_tuning_presets() -> None:
         tuning("ns", ("transfer", "clean"))
     with pytest.raises(UserError, match="--lr must be above 0"):
         tuning("clean", ("clean",), lr=-1.0)
-    encoder = load_encoder("cuewise/resnet-tiny?width=8", size=16)
-    dropped = FinetuneProbe(encoder, TUNINGS["clean"])
-    assert [dropped._factor(0, 1, e) for e in (0, 29, 30)] == [1.0, 1.0, 0.1]
-    cosine = FinetuneProbe(encoder, TUNINGS["transfer"])
-    assert [round(cosine._factor(s, 100, 0), 6) for s in (0, 50, 100)] == [1.0, 0.5, 0.0]
+    assert [TUNINGS["clean"].factor(0, 1, e) for e in (0, 29, 30)] == [1.0, 1.0, 0.1]
+    assert [round(TUNINGS["transfer"].factor(s, 100, 0), 6) for s in (0, 50, 100)] == [1.0, 0.5, 0.0]
+    voc = TUNINGS["voc"]
+    assert [voc.factor(s, 90_000, 0) for s in (0, 4_999, 5_000, 89_999)] == [1.0, 1.0, 0.5, 0.5**17]
+    assert (voc.clip, voc.scale, voc.fixed_norm, voc.crops, voc.weight_decay) == (
+        10.0,
+        (0.1, 0.5),
+        True,
+        10,
+        1e-6,
+    )
+    assert (voc.recipe(64).scale, voc.recipe(64).ratio, voc.recipe(64).size) == ((0.1, 0.5), (1.0, 1.0), 64)

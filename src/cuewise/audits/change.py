@@ -32,6 +32,7 @@ class Change:
 
 
 CLEAN = Change()
+AS_IT_IS = Change("", (("kept", "answers"),))  # the view stays as it is; its answer is kept, not its features
 
 
 def change(cue: str, **settings: Any) -> Change:

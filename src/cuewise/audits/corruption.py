@@ -7,26 +7,29 @@ from typing import Any
 
 import numpy as np
 
+from cuewise.audits.answerer import NO_ANSWER, Ids, Unasked
 from cuewise.audits.audit import Finding, Needs, audit
-from cuewise.audits.change import CLEAN, Change, Copies, Input, change
+from cuewise.audits.change import AS_IT_IS, CLEAN, Change, Copies, Input, change
 from cuewise.audits.changed import chance, mean_share, protocol_of, right, share
+from cuewise.audits.engine import copies
 from cuewise.audits.figures import figure, series
 from cuewise.audits.head import IMAGENET
 from cuewise.audits.kinds import Kind, Option
-from cuewise.audits.mce import ALEXNET, mce, read_reference
 from cuewise.audits.measures import Right
 from cuewise.audits.subject import Subject
 from cuewise.cues.corruptions import CORRUPTIONS, FAMILIES, SEVERITIES
+from cuewise.data import Dataset
+from cuewise.probes.corrupted_sets import COUNTED, HARD, NAMES, ask_cells
+from cuewise.probes.mce import ALEXNET, mce, read_reference
+from cuewise.progress import Progress
 from cuewise.scores import Score
 from cuewise.views import center
 
-NAMES = tuple(CORRUPTIONS)  # 15 that count, then 4 extra
-COUNTED = tuple(c.name for c in CORRUPTIONS.values() if c.in_mce)
-HARD = (3, 4, 5)
 CHANGES: tuple[Change, ...] = (
     CLEAN,
     *(change("corrupted", corruption=c, severity=s) for c in NAMES for s in SEVERITIES),
 )
+GIVEN = "corrupted"  # the role of test sets that lie on disk as ImageNet-C does
 STRIP = 96  # side of a picture in a strip
 
 
@@ -66,10 +69,13 @@ STRIP = 96  # side of a picture in a strip
             lambda typed: read_reference(Path(typed)),
         ),
     ),
-    needs=lambda subject: Needs(changes=CHANGES),
+    needs=lambda subject: Needs() if subject.given.get(GIVEN) else Needs(changes=CHANGES),
 )
 def corruption(subject: Subject) -> Finding:
-    """Means over the 15 counted corruptions unless named otherwise; corruptions are made on the model's own view."""
+    """Means over the 15 counted corruptions unless named otherwise; corruptions are made on the model's own view, or those
+    of a test set that lies on disk as ImageNet-C does."""
+    if subject.given.get(GIVEN):
+        return on_disk(subject, *subject.given[GIVEN][0])
     hits = right(subject, CHANGES)
     cube = hits[:, 1:].reshape(len(hits), len(NAMES), len(SEVERITIES))
     protocol = protocol_of(subject, "corrupted copies (radii scaled to the image)")
@@ -77,7 +83,9 @@ def corruption(subject: Subject) -> Finding:
     clean = share("corruption/clean/accuracy", hits[:, 0], protocol_of(subject, "views"))
     out.add(clean, *summary(cube, protocol), chance=chance(subject))
     types = {c: mean_share(f"corruption/{c}/accuracy", cube[:, k], protocol) for k, c in enumerate(NAMES)}
-    out.scores += [score for score in (mce_score(subject, cube, protocol),) if score is not None]
+    assert subject.base is not None
+    score = mce_score(subject, subject.base[1], cube, protocol)
+    out.scores += [] if score is None else [score]
     out.tables["corruption"] = table(cube, types)
     names = [in_words(c) for c in NAMES]
     out.figures["corruption/types"] = figure(
@@ -86,7 +94,7 @@ def corruption(subject: Subject) -> Finding:
         "corruption",
         series(subject.name, names, list(types.values())),
     )
-    levels = [clean, *(severity_score(cube, s, protocol) for s in SEVERITIES)]
+    levels = [clean, *(s for k in SEVERITIES if (s := severity_score(cube, k, protocol)) is not None)]
     out.figures["corruption/severities"] = figure(
         "lines",
         "Accuracy by severity (mean over 15 corruptions)",
@@ -97,48 +105,90 @@ def corruption(subject: Subject) -> Finding:
     return out
 
 
+def on_disk(subject: Subject, name: str, data: Dataset) -> Finding:
+    """A tree of corrupted images; parts that it lacks are left out of means and table."""
+    answerer = subject.answerer(data)
+    labels = answerer.labels(data)
+    numbers = {data.name(i): int(label) for i, label in enumerate(labels)}
+    if not (labels >= 0).any():
+        raise Unasked(f"{name} shares no class with the model's answers")
+
+    def ask(part: Dataset, cell: str) -> tuple[Ids, Right]:
+        work = copies(f"{subject.name}: {name}, {cell}", part, [subject.viewer(answerer)], (AS_IT_IS,))
+        seen = subject.engine.run(work)[0]
+        own = np.array([numbers[part.name(int(i))] for i in seen.index])
+        said = seen.said[AS_IT_IS]
+        known = (own >= 0) & (said != NO_ANSWER)
+        return seen.index[known], (said == own)[known].astype(np.float64)
+
+    with Progress(len(data), "views", name) as subject.engine.bar:
+        cells = ask_cells(data, ask)
+    subject.engine.bar = None
+    cube = np.full((len(cells.hits), len(NAMES), len(SEVERITIES)), np.nan)
+    for k, (c, s) in enumerate(cells.cells):
+        cube[:, NAMES.index(c), SEVERITIES.index(s)] = cells.hits[:, k]
+    lost = f"; {cells.left_out} images that a corruption lacks left out" if cells.left_out else ""
+    protocol = (
+        f"{answerer.probe.protocol}; {name}, {len(data.classes)} classes, {len(cells.cells)} parts{lost}"
+    )
+    out, chance = Finding(), 1 / len(subject.classes_for(data))
+    out.add(*summary(cube, protocol), chance=chance)
+    if cells.complete:
+        out.scores += [s for s in (mce_score(subject, data, cube, protocol),) if s is not None]
+    types = {c: mean_there(f"corruption/{c}/accuracy", cube[:, k], protocol) for k, c in enumerate(NAMES)}
+    out.tables["corruption"] = table(cube, {c: s for c, s in types.items() if s is not None})
+    found = [(in_words(c), s) for c, s in types.items() if s is not None]
+    drawn = series(subject.name, [c for c, _ in found], [s for _, s in found])
+    out.figures["corruption/types"] = figure("bars", f"Accuracy by corruption: {name}", "corruption", drawn)
+    return out
+
+
+def mean_there(name: str, part: Right, protocol: str) -> Score | None:
+    """The mean over the columns that are there, None where none is."""
+    flat = part.reshape(len(part), -1)
+    there = flat[:, ~np.isnan(flat).all(0)]
+    return mean_share(name, there, protocol) if there.shape[1] else None
+
+
 def rows_of(names: tuple[str, ...]) -> list[int]:
     return [NAMES.index(name) for name in names]
 
 
 def summary(cube: Right, protocol: str) -> list[Score]:
-    """All, by family, by severity, d ≥ 3, and with the four extra. cube: N×19×5."""
-    n = len(cube)
+    """All, by family, by severity, d ≥ 3, and with the four extra. cube: N×19×5, NaN throughout where a part is missing."""
 
-    def mean(name: str, part: Right, what: str) -> Score:
-        return mean_share(f"corruption/{name}/accuracy", part.reshape(n, -1), f"{protocol}; {what}")
+    def mean(name: str, part: Right, what: str) -> Score | None:
+        return mean_there(f"corruption/{name}accuracy", part, f"{protocol}; {what}")
 
     counted = cube[:, rows_of(COUNTED)]
-    found = [
-        mean_share("corruption/accuracy", counted.reshape(n, -1), f"{protocol}; mean of 15 × 5 severities")
-    ]
-    found += [
-        mean(f, cube[:, rows_of(own)], f"mean of {len(own)} × 5 severities") for f, own in FAMILIES.items()
-    ]
-    found += [severity_score(cube, s, protocol) for s in SEVERITIES]
     hard = counted[:, :, [SEVERITIES.index(s) for s in HARD]]
-    return [
-        *found,
-        mean("hard", hard, "mean of 15 × severities 3 to 5"),
-        mean("all19", cube, "mean of 19 × 5 severities"),
+    found = [
+        mean("", counted, "mean of 15 × 5 severities"),
+        *(
+            mean(f"{f}/", cube[:, rows_of(own)], f"mean of {len(own)} × 5 severities")
+            for f, own in FAMILIES.items()
+        ),
+        *(severity_score(cube, s, protocol) for s in SEVERITIES),
+        mean("hard/", hard, "mean of 15 × severities 3 to 5"),
+        mean("all19/", cube, "mean of 19 × 5 severities"),
     ]
+    return [score for score in found if score is not None]
 
 
-def severity_score(cube: Right, severity: int, protocol: str) -> Score:
+def severity_score(cube: Right, severity: int, protocol: str) -> Score | None:
     part = cube[:, rows_of(COUNTED), SEVERITIES.index(severity)]
-    return mean_share(
+    return mean_there(
         f"corruption/severity_{severity}/accuracy", part, f"{protocol}; mean of 15 at severity {severity}"
     )
 
 
-def mce_score(subject: Subject, cube: Right, protocol: str) -> Score | None:
+def mce_score(subject: Subject, data: Dataset, cube: Right, protocol: str) -> Score | None:
     """With the user's reference errors, or with AlexNet's where they hold: 1000 ImageNet classes at 224 pixels."""
-    assert subject.base is not None
     own = subject.option("reference_errors")
     counted = cube[:, rows_of(COUNTED)]
     if own is not None:
         return mce(counted, COUNTED, own, f"{protocol}; reference errors as given")
-    imagenet = len(subject.classes_for(subject.base[1])) == IMAGENET  # of a classifier or of a probe
+    imagenet = len(subject.classes_for(data)) == IMAGENET  # of a classifier or of a probe
     if not imagenet or subject.encoder.card.size != 224:
         return None
     return mce(counted, COUNTED, ALEXNET, f"{protocol}; reference AlexNet")
@@ -147,8 +197,10 @@ def mce_score(subject: Subject, cube: Right, protocol: str) -> Score | None:
 def table(cube: Right, types: dict[str, Score]) -> dict[str, Any]:
     """One row per corruption: accuracy by severity and their mean."""
     rows = []
-    for k, (name, score) in enumerate(types.items()):
-        levels = [share("", cube[:, k, j], "").value for j in range(len(SEVERITIES))]
+    for name, score in types.items():
+        part = cube[:, NAMES.index(name)]
+        there = [not np.isnan(part[:, j]).all() for j in range(len(SEVERITIES))]
+        levels = [share("", part[:, j], "").value if there[j] else None for j in range(len(SEVERITIES))]
         rows.append([in_words(name), CORRUPTIONS[name].family, *levels, score.value, score.low, score.high])
     columns = ["corruption", "family", *(f"severity {s}" for s in SEVERITIES), "mean", "low", "high"]
     return {

@@ -17,6 +17,7 @@ from cuewise.encoders import Encoder, load_encoder
 from cuewise.encoders.load import SPEC
 from cuewise.errors import UserError
 from cuewise.probes import Probe
+from cuewise.probes.class_map import shipped_maps
 from cuewise.probes.probe import Features, Labels
 
 ClassMap = Mapping[
@@ -83,7 +84,9 @@ def outputs(encoder: Encoder) -> int:
 
 
 def read_class_map(file: Path) -> dict[str, list[int | str]]:
-    """class → outputs or training classes, from a JSON file."""
+    """class → outputs or training classes, from a JSON file, or of a map that comes with cuewise."""
+    if str(file) in (known := shipped_maps()):
+        return {name: list(ids) for name, ids in known[str(file)].items()}
     try:
         content: Any = json.loads(file.read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -133,7 +136,9 @@ def groups_for(
     """
     place = {name: i for i, name in enumerate(train)}
     if given is not None and set(classes) & set(given):
-        found = {name: _numbers(rows, place, len(train), "training class") for name, rows in given.items()}
+        known = set(wordnet()) - set(place)  # classes of ImageNet that were not trained
+        trained = {name: [row for row in rows if row not in known] for name, rows in given.items()}
+        found = {name: _numbers(rows, place, len(train), "training class") for name, rows in trained.items()}
         source = "--class-map"
     elif set(classes) & set(train) or not set(classes) & set(imagenet16()) or not set(train) & set(wordnet()):
         return None

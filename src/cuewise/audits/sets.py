@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,10 +14,12 @@ from numpy.typing import NDArray
 from cuewise.audits.decisions import cues_in
 from cuewise.audits.keys import data_key
 from cuewise.audits.stimuli import conflicts_of
-from cuewise.data import Dataset, Facts, Image, Source, open_data
+from cuewise.data import Dataset, Source, open_data
 from cuewise.data.overlap import Overlap, check_overlap, refuse_same
+from cuewise.data.relabelled import Relabelled
 from cuewise.data.subset import split_classes
 from cuewise.errors import UserError, unknown
+from cuewise.probes.corrupted_sets import by_class, is_corrupted
 
 ROLES = (
     "plain",
@@ -27,8 +28,9 @@ ROLES = (
     "silhouette",
     "sketch",
     "stylized",
+    "corrupted",
 )  # what a test set may be given as
-ONE_CUE = ROLES[2:]  # roles that are asked by the audit of that name
+ONE_CUE = ROLES[2:-1]  # roles that are asked by the audit of that name
 EMBEDDED = {
     "texture": "texture_only",
     "silhouette": "silhouette",
@@ -104,8 +106,17 @@ def _training_set(train: Sequence[str], test: Sequence[str], embedded: bool, mor
 
 def _place(found: Sets, name: str, spec: str, role: str) -> None:
     """Add a test set by its role; one without a role is of cue conflicts where its file names give two cues, else plain."""
-    data = _opened(spec)
+    data = by_class(_opened(spec))
     read = "as given"
+    if is_corrupted(data) and role in ("", "corrupted"):
+        found.given.setdefault("corrupted", []).append((name, data))
+        read = f"corrupted (its folders are corruptions and severities), {len(data):,} images, {len(data.classes)} classes"
+        found.roles.append((name, read))
+        return
+    if role == "corrupted":
+        raise UserError(
+            f"--test corrupted={spec}: its images do not lie in corruption/severity/class, as those of ImageNet-C"
+        )
     if not role:
         conflicts = found.conflict is None and is_conflict(data)
         role = "conflict" if conflicts else "plain"
@@ -236,31 +247,8 @@ def made_conflict(base: Named, limit: int, seed: int) -> Named | None:
     return None if source is None else (f"cue conflicts made of {name}", Dataset([source]))
 
 
-class Renamed:
+class Renamed(Relabelled):
     """A set with other labels; −1 where an image has none."""
-
-    def __init__(self, data: Dataset, labels: NDArray[np.int64] | None, classes: tuple[str, ...]) -> None:
-        self.data, self.labels, self.classes = data, labels, classes
-        self.columns: dict[str, NDArray[Any]] = data.columns
-        self.object_classes = data.object_classes
-
-    def facts(self, i: int) -> Facts:
-        return self.data.facts(i)
-
-    def __len__(self) -> int:
-        return len(self.data)
-
-    def name(self, i: int) -> str:
-        return self.data.name(i)
-
-    def image(self, i: int) -> Image:
-        return self.data.image(i)
-
-    def read(self, i: int) -> bytes | None:
-        return self.data.read(i)
-
-    def fingerprint(self) -> dict[str, Any]:
-        return self.data.fingerprint()
 
     def content_key(self) -> str:
         return data_key(self.data)

@@ -89,8 +89,10 @@ class TorchvisionSet(Unannotated):
 
 def labels_of(found: Any) -> tuple[NDArray[np.int64] | None, tuple[str, ...]]:
     """Labels from whichever attribute the class keeps them in, or None."""
-    for attribute in ("targets", "labels", "_labels", "y"):
+    for attribute in ("targets", "labels", "_labels", "y", "_samples"):
         values = getattr(found, attribute, None)
+        if attribute == "_samples" and values:  # (file, label) each, as StanfordCars keeps them
+            values = [sample[1] for sample in values]
         if values is None or len(values) != len(found):
             continue
         numbers = np.asarray(values)

@@ -7,6 +7,7 @@ import difflib
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from importlib import resources
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +19,7 @@ from cuewise.probes.wordnet import other_names, plain
 
 FORM = (
     'a JSON object {"test class": "training class"} (a list where several answers are right, null to leave a '
-    "class out), or a CSV with the columns test,train"
+    "class out), a CSV with the columns test,train, or one that comes with cuewise: objectnet, objectnet-13"
 )
 ClassMap = dict[str, tuple[str, ...]]
 
@@ -69,8 +70,21 @@ def trained_class(name: str, train: Sequence[str]) -> int | None:
     return next((known[plain(n)] for n in other_names(name) if plain(n) in known), None)
 
 
+def shipped_maps() -> dict[str, ClassMap]:
+    """Maps that come with cuewise, by name: the classes of a known set as WordNet ids."""
+    files = (resources.files("cuewise.probes") / "class_maps").iterdir()
+    found = {f.name.removesuffix(".json"): f for f in files if f.name.endswith(".json")}
+    return {
+        name: {k: tuple(v) for k, v in json.loads(found[name].read_text(encoding="utf-8")).items()}
+        for name in sorted(found)
+    }
+
+
 def read_class_map(file: Path, tests: Iterable[Sequence[str]], train: Sequence[str]) -> ClassMap:
-    """A map from a .json or .csv file; a name that is in no test set or was not trained is an error."""
+    """A map from a .json or .csv file; a name that is in no test set or was not trained is an error. Of a map that comes
+    with cuewise, classes that were not trained are left out."""
+    if str(file) in (known_maps := shipped_maps()):
+        return known_maps[str(file)]
     try:
         text = file.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:

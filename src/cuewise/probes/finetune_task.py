@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated
 
-import numpy as np
-
-from cuewise.probes.finetune import FinetuneProbe, tuning
+from cuewise.errors import UserError
+from cuewise.probes.finetune import FinetuneProbe
 from cuewise.probes.kinds import ProbeKind
-from cuewise.probes.probe import top_hits
-from cuewise.probes.task import HELD_OUT, Task, accuracies
-from cuewise.scores import Score, proportion
+from cuewise.probes.task import Task
+from cuewise.probes.tuned import tuned_scores
+from cuewise.probes.tunings import tuning
+from cuewise.scores import Score
 
 
 @dataclass(frozen=True)
@@ -36,6 +36,9 @@ class Finetune(ProbeKind):
     ] = None
     steps: Annotated[int | None, "stop after this many steps, the schedule unchanged"] = None
 
+    val: Annotated[str | None, "labelled images to choose the rate on [a held-out fifth of --train]"] = None
+    seeds: Annotated[int, "runs from --seed on, of which the mean is given"] = 1
+
     def run(self, task: Task) -> list[Score]:
         chosen = tuning(
             self.preset or "transfer",
@@ -44,23 +47,12 @@ class Finetune(ProbeKind):
             batch_size=self.batch_size,
             lr=self.lr,
         )
-        probe = FinetuneProbe(task.encoder, chosen, task.seed, self.steps)
-        data, labels = task.fitted, task.fitted.labels
-        assert labels is not None
-        fitted, sets = data, task.test_sets
-        if not sets:
-            rest, held = task.halves(labels)
-            fitted, sets = data.select(rest), [(HELD_OUT, data.select(held))]
-        probe.fit(fitted, fitted.labels)  # type: ignore[arg-type]
-        protocol = task.protocol(probe, len(fitted), len(np.unique(labels)), "crops")
-        scores: list[Score] = []
-        for name, each in sets:
-            found = task.note(probe.answers(each, f"answers on {name}"), each)
-            got = task.judged(name, found, each.classes, data.classes)
-            p = found.features[got.rows]
-
-            def score(what: str, k: int, p: Any = p, got: Any = got) -> Score:
-                return proportion(what, int(top_hits(p, got.labels, k, got.right).sum()), len(p), "")
-
-            scores += accuracies(score, name, len(data.classes), f"{protocol}{got}")
-        return scores
+        if self.seeds < 1:
+            raise UserError(f"--seeds {self.seeds}: must be 1 or more")
+        if self.val is not None and len(chosen.lr) == 1:
+            raise UserError(
+                f"--val chooses among several rates, and there is one, {chosen.lr[0]:g}: leave --val or --lr out, or "
+                "take --preset transfer"
+            )
+        probes = [FinetuneProbe(task.encoder, chosen, task.seed + n, self.steps) for n in range(self.seeds)]
+        return tuned_scores(task, probes, self.val)

@@ -12,11 +12,15 @@ import torch.nn.functional as F
 from numpy.typing import NDArray
 
 from cuewise.encoders import Encoder
+from cuewise.errors import UserError
+from cuewise.probes.finetune import FinetuneProbe
 from cuewise.probes.kinds import ProbeKind
 from cuewise.probes.probe import Features, Labels, Probe, check_features, check_training_set, held_out
-from cuewise.probes.sgd import SGDProbe, schedule
+from cuewise.probes.sgd import Schedule, SGDProbe, schedule
 from cuewise.probes.solve import SWEEP, logits, solve, standardiser, sweep
 from cuewise.probes.task import Task, classify
+from cuewise.probes.tuned import tuned_scores
+from cuewise.probes.tunings import Tuning
 from cuewise.scores import Score
 
 CONV_NUMBERS = 9216  # of the map that frozen_conv is fitted on: AlexNet's conv5, 256 × 6 × 6
@@ -68,11 +72,33 @@ class Linear(ProbeKind):
         "JSON or CSV that says which training class a class of a test set is, where the names differ",
     ] = None
 
+    epochs: Annotated[int | None, "passes of a preset, its drops at the same shares [the preset's]"] = None
+    augment: Annotated[
+        bool, "with ns, moco or looc: new crops and flips in every epoch, encoded again, as published"
+    ] = False
+    steps: Annotated[int | None, "with --augment: stop after this many steps, the schedule unchanged"] = None
+
     def run(self, task: Task) -> list[Score]:
+        if self.steps is not None and not self.augment:
+            raise UserError("--steps belongs to --augment")
         if self.preset is None:
+            if self.augment or self.epochs is not None:
+                raise UserError("--augment and --epochs belong to a preset: add --preset ns, moco or looc")
             return classify(task, LinearProbe(seed=task.seed))
-        how = {"view": "conv map", "forward": ConvMap(task.encoder)} if schedule(self.preset).conv else {}
-        return classify(task, SGDProbe(self.preset, task.seed), **how)
+        chosen = schedule(self.preset).lasting(self.epochs)
+        if self.augment:
+            return tuned_scores(
+                task, [FinetuneProbe(task.encoder, augmented(self.preset, chosen), task.seed, self.steps)]
+            )
+        how = {"view": "conv map", "forward": ConvMap(task.encoder)} if chosen.conv else {}
+        return classify(task, SGDProbe(self.preset, task.seed, chosen), **how)
+
+
+def augmented(preset: str, s: Schedule) -> Tuning:
+    """A preset whose layer is trained on crops that are encoded again in every epoch."""
+    if s.conv or s.lars:
+        raise UserError(f"--augment goes with --preset ns, moco or looc, not {preset}")
+    return Tuning(s.lr, s.batch_size, s.epochs, s.milestones, weight_decay=s.weight_decay, frozen=True)
 
 
 class ConvMap:

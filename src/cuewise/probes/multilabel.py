@@ -81,6 +81,12 @@ def known_bce(z: Tensor, y: Tensor) -> Tensor:
     return each.sum() / known.sum().clamp(min=1)
 
 
+def batch_bce(z: Tensor, y: Tensor) -> Tensor:
+    """Summed over images and the labels that count, over the number of images: labels that are left out lower it."""
+    each = F.binary_cross_entropy_with_logits(z, y.clamp(min=0).float(), reduction="none")
+    return (each * (y >= 0)).sum() / len(z)
+
+
 def summed_bce(z: Tensor, y: Tensor) -> Tensor:
     """The same summed over labels, so that l2 weighs against each label alone, however many there are."""
     return known_bce(z, y) * z.shape[1]

@@ -13,11 +13,12 @@ from cuewise.data import Dataset, open_data
 from cuewise.encoders.embed import Embedded
 from cuewise.errors import UserError
 from cuewise.probes.average_precision import VARIANTS, mean_average_precision
-from cuewise.probes.finetune import FinetuneProbe, tuning
+from cuewise.probes.finetune import FinetuneProbe
 from cuewise.probes.kinds import ProbeKind
 from cuewise.probes.label_table import Annotations, LabelTable, annotated_labels, read_table, targets
-from cuewise.probes.multilabel import OAC, MultiLabelProbe, known_bce
+from cuewise.probes.multilabel import OAC, MultiLabelProbe, batch_bce
 from cuewise.probes.task import HELD_OUT, Task, rows_of
+from cuewise.probes.tunings import tuning
 from cuewise.scores import Score
 
 
@@ -47,7 +48,7 @@ class MultiLabel(ProbeKind):
         classes = tables[0].classes
         if self.preset == "voc":
             chosen = tuning("voc", ("voc",), epochs=self.epochs, batch_size=self.batch_size, lr=self.lr)
-            tuned = FinetuneProbe(task.encoder, chosen, task.seed, self.steps, loss=known_bce)
+            tuned = FinetuneProbe(task.encoder, chosen, task.seed, self.steps, loss=batch_bce)
             return _tuned_multilabel(task, tuned, data, tables, classes)
         if self.preset not in (None, "oac"):
             raise UserError(f"no preset {self.preset!r} of a multi-label probe; there are: oac, voc")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
@@ -38,6 +38,15 @@ class Schedule:
         fall = f"x0.1at{drops}" if drops else "cosine"
         kind = "_lars" if self.lars else ""
         return f"lr{rates}_batch{self.batch_size}_epochs{self.epochs}_{fall}_m{self.momentum:g}{scaled}{kind}"
+
+    def lasting(self, epochs: int | None) -> Schedule:
+        """The same schedule in another number of epochs: its drops come at the same shares."""
+        if epochs is None:
+            return self
+        if epochs < 1:
+            raise UserError(f"--epochs {epochs}: must be 1 or more")
+        drops = tuple(round(m * epochs / self.epochs) for m in self.milestones)
+        return replace(self, epochs=epochs, milestones=drops)
 
     def factor(self, epoch: int) -> float:
         """What the rate is multiplied by in an epoch."""

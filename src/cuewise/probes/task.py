@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cuewise.data import Dataset, open_data
 from cuewise.data.overlap import check_overlap, refuse_same
@@ -19,7 +20,8 @@ from cuewise.encoders.cached import cached_features
 from cuewise.encoders.embed import Embedded
 from cuewise.errors import UserError
 from cuewise.probes.class_map import ClassMap, Match, match, read_class_map
-from cuewise.probes.probe import Features, Probe, held_out
+from cuewise.probes.corrupted_sets import ask_cells, by_class, corrupted_scores, is_corrupted
+from cuewise.probes.probe import Features, Labels, Probe, held_out, top_hits
 from cuewise.scores import Score
 
 HELD_OUT = "held-out"
@@ -117,7 +119,9 @@ def classify(task: Task, probe: Probe, **how: Any) -> list[Score]:
         probe.fit(found.features, found.labels)
         protocol = task.protocol(probe, len(found.labels), len(np.unique(found.labels)), _view(how))
         sets: Iterator[tuple[str, Embedded, tuple[str, ...]]] = (
-            (name, task.features(data, name, **how), data.classes) for name, data in task.test_sets
+            (name, task.features(data, name, **how), data.classes)
+            for name, data in task.test_sets
+            if not is_corrupted(data)
         )
     else:
         rest, held = task.halves(found.labels)
@@ -125,6 +129,13 @@ def classify(task: Task, probe: Probe, **how: Any) -> list[Score]:
         protocol = task.protocol(probe, len(rest), len(np.unique(found.labels)), _view(how))
         sets = iter([(HELD_OUT, rows_of(found, held), classes)])
     scores: list[Score] = []
+
+    def embed(part: Dataset, what: str) -> Embedded:
+        return cached_features(task.encoder, part, label=what, keep=False, **how)
+
+    for name, data in task.test_sets if task.test else ():
+        if is_corrupted(data):
+            scores += judged_corrupted(task, name, data, embed, probe.predict_proba, protocol)
     for name, images, test_classes in sets:
         got = task.judged(name, images, test_classes, classes)
         X = images.features[got.rows]
@@ -134,6 +145,42 @@ def classify(task: Task, probe: Probe, **how: Any) -> list[Score]:
 
         scores += accuracies(score, name, len(classes), f"{protocol}{got}")
     return scores
+
+
+def judged_corrupted(
+    task: Task,
+    name: str,
+    data: Dataset,
+    look: Callable[[Dataset, str], Embedded],
+    answer: Callable[[Features], Features],
+    protocol: str,
+) -> list[Score]:
+    """Scores of a set that lies on disk as ImageNet-C does; what is seen of its millions of images is not kept.
+
+    look    a part of the set and its name → what `answer` turns into probabilities
+    """
+    noted: list[Match] = []
+
+    def ask(part: Dataset, cell: str) -> tuple[Labels, NDArray[np.float64]]:
+        found = task.note(look(part, f"{name}: {cell}"), part)
+        got = match(found.labels, part.classes, task.fitted.classes, task.class_map)
+        noted.append(got)
+        right = top_hits(answer(found.features[got.rows]), got.labels, 1, got.right)
+        return found.index[got.rows], right.astype(np.float64)
+
+    cells = ask_cells(data, ask)
+    task.tests.append(
+        {
+            "name": name,
+            "images": len(cells.hits),
+            "left_out_images": cells.left_out,
+            "classes": list(noted[0].shared),
+            "left_out_classes": list(noted[0].dropped),
+            "corruptions": sorted({corruption for corruption, _ in cells.cells}),
+        }
+    )
+    size = task.encoder.card.size
+    return corrupted_scores(cells, name, f"{protocol}{noted[0]}", len(task.fitted.classes), size)
 
 
 def accuracies(score: Callable[[str, int], Score], where: str, classes: int, protocol: str) -> list[Score]:
@@ -153,7 +200,7 @@ def _view(how: dict[str, Any]) -> str:
 
 def labelled(specs: list[str]) -> Dataset:
     """A data set with labels, or an error that says how to give them."""
-    data = open_data(specs)
+    data = by_class(open_data(specs))
     if data.labels is None:
         raise UserError(f"{', '.join(specs)} has no labels: put the images into one folder per class")
     return data
