@@ -27,6 +27,7 @@ def test_a_tree_is_recognised_and_scored(tmp_path: Path) -> None:
     assert scores["corruption/severity_1/accuracy"]["value"] == 1.0
     assert scores["corruption/severity_5/accuracy"]["value"] < 1.0
     assert scores["corruption/accuracy"]["n"] == 18
+    assert any(t["role"].startswith("corrupted (") for t in found["data"]["test"])
     rows = found["tables"]["corruption"]["rows"]
     assert [row[0] for row in rows] == ["fog", "jpeg compression"]
     assert rows[0][3] is None  # severity 2 is not there

@@ -223,6 +223,7 @@ def describe(
         rows = [list(pair) for pair in left.items()]
         tables["not_measured"] = {"title": "Not measured, and why", "columns": ["audit", "why"], "rows": rows}
     asked = [*subject.test, *([subject.conflict] if subject.conflict else [])]
+    asked += subject.given.get("corrupted", [])
     roles = dict(subject.roles)
     own = subject.answers_by == "probe"
     return {

@@ -111,9 +111,8 @@ class FinetuneProbe(Probe):
             )
             for view in views
         ]
-        z = torch.from_numpy(
-            np.mean([one.features for one in found], axis=0)
-        )  # ranks as the sum, and saturates later
+        # the mean ranks as the published sum does, and saturates later
+        z = torch.from_numpy(np.mean([one.features for one in found], axis=0))
         return replace(found[0], features=(z.sigmoid() if several else z.softmax(1)).numpy())
 
     def _choose(self, data: Dataset, y: Labels, judged: tuple[Dataset, Labels] | None) -> float:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from cuewise.data import Dataset, open_data
-from cuewise.data.overlap import check_overlap, refuse_same
+from cuewise.data.overlap import check_overlap
 from cuewise.errors import UserError
 from cuewise.probes.corrupted_sets import is_corrupted
 from cuewise.probes.finetune import FinetuneProbe
@@ -68,7 +68,11 @@ def _judging(task: Task, val: str) -> tuple[Dataset, Labels]:
             f"--val {val}: class {strange[0]!r} is none of the training set's ({', '.join(classes[:4])}, …)"
         )
     for spec in task.test:
-        refuse_same(check_overlap(data, open_data(spec)), spec)
+        found = check_overlap(data, open_data(spec))
+        if found.count:
+            raise UserError(
+                f"--val {val}: {found.count} of {found.images} images of --test {spec} are in it; choose the rate on others"
+            )
     assert data.labels is not None
     at: Any = np.array([classes.index(name) for name in data.classes])
     return data, at[data.labels]
