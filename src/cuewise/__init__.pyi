@@ -308,8 +308,11 @@ def probe(
     batch_size: int | None = None,
     lr: float | None = None,
     steps: int | None = None,
+    val: str | int | Path | None = None,
+    seeds: int | None = None,
     k: int | None = None,
     temperature: float | None = None,
+    augment: bool | None = None,
     labels: Sequence[str] | None = None,
 ) -> dict[str, Any]:
     """Score an encoder on labelled images: what its features know, or what it learns from there.
@@ -332,8 +335,11 @@ def probe(
     batch_size: images per step [the preset's]
     lr: learning rate [the preset's, chosen on held-out images where there are several]
     steps: stop after this many steps, the schedule unchanged
+    val: labelled images to choose the rate on [a held-out fifth of --train]
+    seeds: runs from --seed on, of which the mean is given [1]
     k: neighbours [20]
     temperature: of the votes [0.07]
+    augment: with ns, moco or looc: new crops and flips in every epoch, encoded again, as published
     labels: tables of labels, CSV or JSON: one for all sets, or one for --train and one for each --test
     """
 
