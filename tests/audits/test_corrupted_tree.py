@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -27,8 +28,9 @@ def test_a_tree_is_recognised_and_scored(tmp_path: Path) -> None:
     assert scores["corruption/severity_1/accuracy"]["value"] == 1.0
     assert scores["corruption/severity_5/accuracy"]["value"] < 1.0
     assert scores["corruption/accuracy"]["n"] == 18
-    assert any(t["role"].startswith("corrupted (") for t in found["data"]["test"])
-    rows = found["tables"]["corruption"]["rows"]
+    document = json.loads((tmp_path / "out" / "audit.json").read_text())
+    assert any(t["role"].startswith("corrupted (") for t in document["data"]["test"])
+    rows = document["tables"]["corruption"]["rows"]
     assert [row[0] for row in rows] == ["fog", "jpeg compression"]
     assert rows[0][3] is None  # severity 2 is not there
     again = audit(
