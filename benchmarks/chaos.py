@@ -24,10 +24,8 @@ import contextlib
 import json
 import os
 import random
-import resource
 import shutil
 import signal
-import subprocess
 import sys
 import tempfile
 import time
@@ -36,114 +34,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import psutil
-
 from chaos_commands import Command, commands, prepare
+from chaos_processes import Running, import_all, kill_one, last_line, orphans
 
 FAULTS = ("group", "parent", "worker", "disk", "two")
 KILLS = ("group", "parent", "worker")
 AGAIN = 4  # commands after the fault, at most
-LONGEST = 400.0  # seconds of one command; longer counts as a hang
-ORPHANS = 30.0  # seconds after which no process of a killed command may be left
-
-
-class Running:
-    """A command in a forked process and a session of its own; its messages pass a pipe, which no disk limit touches."""
-
-    def __init__(self, words: list[str], log: Path, most: int | None = None) -> None:
-        self.log = log
-        self.code: int | None = None
-        with log.open("wb") as target:
-            self.writer = subprocess.Popen(["cat"], stdin=subprocess.PIPE, stdout=target, start_new_session=True)
-        assert self.writer.stdin is not None
-        self.pid = os.fork()
-        if self.pid == 0:
-            run_here(words, self.writer.stdin.fileno(), log.with_suffix(".cache"), most)
-        self.writer.stdin.close()
-
-    def wait(self) -> int:
-        """Its exit code; a hang is ended and counts as code 99."""
-        until = time.monotonic() + LONGEST
-        while self.poll() is None:
-            if time.monotonic() > until:
-                self.kill()
-                self.code = 99
-            time.sleep(0.02)
-        return int(self.code or 0)
-
-    def poll(self) -> int | None:
-        if self.code is None:
-            pid, status = os.waitpid(self.pid, os.WNOHANG)
-            if pid:
-                self.code = os.waitstatus_to_exitcode(status)
-        return self.code
-
-    def kill(self) -> None:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(self.pid, signal.SIGKILL)
-        for process in self.children():  # workers in sessions of their own
-            with contextlib.suppress(psutil.Error):
-                process.kill()
-        if self.code is None:
-            self.code = os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
-
-    def children(self) -> list[psutil.Process]:
-        try:
-            return psutil.Process(self.pid).children(recursive=True)
-        except psutil.Error:
-            return []
-
-    @property
-    def said(self) -> str:
-        with contextlib.suppress(subprocess.TimeoutExpired):  # a process that is left holds the pipe
-            self.writer.wait(5)
-        return self.log.read_text(errors="replace")
-
-
-def run_here(words: list[str], stderr: int, cache: Path, most: int | None) -> None:
-    """In the forked process: the shell's own entry, then the end."""
-    code = 1
-    try:
-        os.setsid()
-        os.dup2(stderr, 2)
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-        os.environ["CUEWISE_CACHE"] = str(cache)  # features of this trial alone
-        if most is not None:
-            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-            resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
-        from cuewise.cli import main
-
-        code = main(words)
-    except SystemExit as error:
-        code = error.code if isinstance(error.code, int) else 1
-    except BaseException:
-        import traceback
-
-        traceback.print_exc()
-    finally:
-        with contextlib.suppress(Exception):
-            sys.stderr.flush()
-        os._exit(code)
-
-
-def kill_one(run: Running, rng: random.Random) -> bool:
-    """One process below the command, as soon as there is one."""
-    while run.poll() is None:
-        if found := run.children():
-            with contextlib.suppress(psutil.Error):
-                rng.choice(found).kill()
-                return True
-        time.sleep(0.01)
-    return False
-
-
-def orphans(found: list[psutil.Process]) -> list[psutil.Process]:
-    """Those that still run some time after their parent."""
-    until = time.monotonic() + ORPHANS
-    while found and time.monotonic() < until:
-        found = [p for p in found if p.is_running() and p.status() != psutil.STATUS_ZOMBIE]
-        time.sleep(0.1)
-    return found
 
 
 def fault(command: Command, kind: str, out: Path, seconds: float, rng: random.Random) -> str:
@@ -182,10 +78,6 @@ def judged(run: Running, code: int) -> str:
     if code not in (0, 2) or "Traceback" in run.said:
         return f"exit {code}: {last_line(run)}"
     return "survived" if code == 0 else "refused"
-
-
-def last_line(run: Running) -> str:
-    return (run.said.strip().splitlines() or [""])[-1][:160]
 
 
 def same(command: Command, out: Path, want: str) -> bool:
@@ -249,9 +141,14 @@ def campaign(names: list[str], given: argparse.Namespace, place: Path) -> None:
 
 def quiet_run(name: str, command: Command, place: Path) -> tuple[float, str]:
     """Seconds and digest of a run without fault; twice, since what differs by itself proves nothing."""
+    note = place / f"quiet-{name.replace(' ', '-')}.json"
+    if note.exists():
+        seconds, want = json.loads(note.read_text())
+        return float(seconds), str(want)
     found = []
     for k in (1, 2):
-        out = place / f"quiet-{name.replace(' ', '-')}-{k}"
+        out = note.with_name(f"{note.stem}-{k}")
+        shutil.rmtree(out, ignore_errors=True)
         out.mkdir() if command.file else None
         began = time.monotonic()
         run = Running(command.line(out, True), out.with_suffix(".log"))
@@ -260,8 +157,24 @@ def quiet_run(name: str, command: Command, place: Path) -> tuple[float, str]:
         found.append((time.monotonic() - began, command.digest(out)))
     if found[0][1] != found[1][1]:
         raise SystemExit(f"{name}: two quiet runs differ")
-    print(f"{name}: {found[1][0]:.1f} s", flush=True)
+    note.write_text(json.dumps(found[1]))
     return found[1]
+
+
+def ready(place: Path) -> None:
+    """Prepare what the commands read, once."""
+    if (place / "two" / "report.html").exists():
+        return
+    shutil.rmtree(place, ignore_errors=True)
+    place.mkdir(parents=True)
+    os.chdir(place)
+
+    def run(words: list[str]) -> None:
+        made = Running(words, place / "prepare.log")
+        if made.wait():
+            raise SystemExit(f"{' '.join(words)}: {made.said[-400:]}")
+
+    prepare(place, run)
 
 
 def rows_of(file: Path) -> list[dict[str, Any]]:
@@ -278,7 +191,9 @@ def table(rows: list[dict[str, Any]]) -> str:
         faults, outcomes = Counter(r["fault"] for r in own), Counter(r["outcome"] for r in own)
         wrong = len(own) - outcomes["survived"] - outcomes["refused"]
         cells = [name, sum(faults[k] for k in KILLS), faults["disk"], faults["two"]]
-        lines.append("| " + " | ".join(map(str, [*cells, outcomes["survived"], outcomes["refused"], wrong])) + " |")
+        lines.append(
+            "| " + " | ".join(map(str, [*cells, outcomes["survived"], outcomes["refused"], wrong])) + " |"
+        )
     wrong_ones = [r for r in counted if r["outcome"] not in ("survived", "refused")]
     return "\n".join([*lines, *(json.dumps(r, ensure_ascii=False) for r in wrong_ones)])
 
@@ -294,39 +209,22 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--minutes", type=float, default=90.0, help="start no trial after that")
     parser.add_argument("--faults", nargs="+", choices=FAULTS, default=list(FAULTS))
+    parser.add_argument(
+        "--place", type=Path, help="folder for what the commands read, kept for the next call"
+    )
     parser.add_argument("--table", action="store_true", help="only show the counts")
     given = parser.parse_args()
     given.results = given.results.resolve()
     if not given.table:
         import_all()
         with tempfile.TemporaryDirectory(prefix="chaos-") as folder:
-            place = Path(folder)
+            place = (given.place or Path(folder)).resolve()
+            ready(place)
             os.chdir(place)
-
-            def run(words: list[str]) -> None:
-                made = Running(words, place / "prepare.log")
-                if made.wait():
-                    raise SystemExit(f"{' '.join(words)}: {made.said[-400:]}")
-
-            prepare(place, run)
             campaign(given.commands or known, given, place)
     rows = rows_of(given.results)
     print(table(rows))
     return 1 if any(r["outcome"] not in ("survived", "refused", "missed") for r in rows) else 0
-
-
-def import_all() -> None:
-    """Import what commands import, and keep compiled kernels in one place for all of them."""
-    from cuewise.compiled import keep_kernels
-
-    keep_kernels()
-    import cuewise.audits.run
-    import cuewise.encoders.export
-    import cuewise.methods
-    import cuewise.probes.run
-    import cuewise.report.folders
-    import cuewise.studies.run
-    import cuewise.train.pretrain  # noqa: F401
 
 
 if __name__ == "__main__":

@@ -96,7 +96,16 @@ def commands(place: Path) -> dict[str, Command]:
     transformer = ["cuewise/vit-tiny" if word.startswith("cuewise/resnet") else word for word in small]
     run, objects = str(place / "run"), str(place / "objects")
     audit = ["audit", run, "--train", SET, "--test", TEST, "--only", "accuracy,color,rotation"]
-    study = ["reproduce", "chaos_study:TINY", "--data", str(place / "photos"), "--epochs", "1", "--seeds", "1"]
+    study = [
+        "reproduce",
+        "chaos_study:TINY",
+        "--data",
+        str(place / "photos"),
+        "--epochs",
+        "1",
+        "--seeds",
+        "1",
+    ]
 
     def pretrain(method: str, *more: str, data: str = SET, words: list[str] = small) -> Command:
         return Command(["pretrain", data, "--method", method, *words, *more], of_run, ("--resume",))

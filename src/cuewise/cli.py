@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import errno
 import json
 import math
 import os
 import sys
+from pathlib import Path
 from typing import Any
 
 from cuewise.errors import Interrupted, UserError, unknown
+from cuewise.files import FULL, system_error, write_text
 from cuewise.parser import parse
 from cuewise.verbs import VERBS, by_topic
 
@@ -34,11 +35,12 @@ def main(argv: list[str] | None = None) -> int:
     except BrokenPipeError:  # the reader has closed, e.g. `cuewise list models | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
-    except OSError as error:
-        if debug or (error.filename is None and error.errno != errno.ENOSPC):
+    except (OSError, RuntimeError) as error:
+        cause = system_error(error)
+        if not debug and cause is not None and cause.errno in FULL:
+            return complain(f"{cause.strerror}; free some space and run the same command again", 2)
+        if debug or not isinstance(error, OSError) or error.filename is None:
             raise
-        if error.errno == errno.ENOSPC:
-            return complain(f"{error.strerror}; free some space and run the same command again", 2)
         return complain(f"{error.strerror}: {error.filename}", 2)
 
 
@@ -56,6 +58,7 @@ def run(words: list[str]) -> int:
     if name not in VERBS:
         raise unknown("no verb", name, VERBS, " (cuewise --help)")
     args, options, target = parse(name, VERBS[name], rest)
+    check_target(target)
     result = VERBS[name](*args, **options)
     show(result, target)
     return 0
@@ -79,8 +82,7 @@ def show(result: dict[str, Any], target: str | None) -> None:
         if target == "-":
             print(text)
             return
-        with open(target, "w", encoding="utf-8") as handle:
-            handle.write(text + "\n")
+        save(text + "\n", Path(os.path.realpath(target)))
     if "comparison" in result:
         print(side_by_side(**result["comparison"]))
     for score in [] if "comparison" in result else result.get("scores", []):
@@ -92,6 +94,24 @@ def show(result: dict[str, Any], target: str | None) -> None:
     width = min(max(map(len, rows), default=0), 32)
     for key, value in rows.items():
         print(f"{key:<{width}} {value}".rstrip())
+
+
+def check_target(target: str | None) -> None:
+    """An error where --json cannot be written, before the work and not after it."""
+    if target in (None, "-"):
+        return
+    if os.path.isdir(target):
+        raise UserError(f"--json {target} is a folder; name a file")
+    if not os.path.isdir(os.path.dirname(os.path.realpath(target))):
+        raise UserError(f"--json {target}: there is no such folder; make it first")
+
+
+def save(text: str, file: Path) -> None:
+    """Write a file whole or not at all; pipes and devices are written to as they are."""
+    if file.exists() and not file.is_file():
+        file.write_text(text, encoding="utf-8")
+    else:
+        write_text(file, text)
 
 
 def side_by_side(columns: list[str], rows: list[list[Any]]) -> str:

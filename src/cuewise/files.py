@@ -37,6 +37,39 @@ def aside(file: Path, *, shared: bool = False, sync: bool = True) -> Iterator[Pa
 
 
 @contextmanager
+def claim_file(file: Path, overwrite: bool) -> Iterator[None]:
+    """Hold a file that a command writes: one that exists is refused without --overwrite, and so is a second writer."""
+    if file.exists() and not overwrite:
+        raise UserError(f"{file} exists: use --overwrite or another --out")
+    file.parent.mkdir(parents=True, exist_ok=True)
+    part = file.with_name(file.name + ".part")  # as `aside` names it
+    with part.open("ab") as handle:
+        if not _lock(handle):
+            raise UserError(
+                f"{file} is being written by another process; wait until it ends, or name another --out"
+            )
+        try:
+            yield
+        finally:
+            with suppress(OSError):
+                if part.stat().st_ino == os.fstat(handle.fileno()).st_ino:  # else it is the next writer's
+                    part.unlink()
+
+
+def _lock(handle: BinaryIO) -> bool:
+    """Whether no other process holds it; the system releases it at the end of this process, however it ends."""
+    try:
+        import fcntl
+    except ImportError:  # Windows has no such locks
+        return True
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        return error.errno not in (errno.EACCES, errno.EAGAIN)  # a file system without locks: as before
+    return True
+
+
+@contextmanager
 def writing(file: Path, *, shared: bool = False, sync: bool = True) -> Iterator[BinaryIO]:
     """A binary handle whose content becomes `file` when the block ends well."""
     with aside(file, shared=shared, sync=sync) as part, part.open("wb") as handle:

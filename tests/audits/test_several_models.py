@@ -13,6 +13,7 @@ from torch import nn
 from cuewise import UserError, audit, compare, pretrain
 from cuewise.audits.audit import Finding
 from cuewise.audits.names import folder_names, unique_names
+from cuewise.audits.reference import Validity
 from cuewise.audits.saved import Saved
 from cuewise.audits.shape_bias import judge_validity
 from cuewise.cli import main
@@ -180,10 +181,30 @@ def test_home_made_conflicts_that_are_not_recognised_make_no_headline(
     hits: int, classes: int, withheld: bool
 ) -> None:
     """33 of 168 was the old back-end; 110 of 168 is what guessing among three classes gives."""
-    out = Finding()
-    judge_validity(out, proportion("cue_accuracy", hits, 168, "p"), classes)
+    out, good = Finding(), outsider(90, 96)
+    judge_validity(out, proportion("cue_accuracy", hits, 168, "p"), 16, classes, good)
     assert ("shape_bias" in out.withheld) is withheld
-    assert f"named in {100 * hits / 168:.1f}\u00a0% of them" in out.notes["shape_bias"]
+    assert f"this model in {100 * hits / 168:.1f}\u00a0% of 168" in out.notes["shape_bias"]
+
+
+def outsider(named: int, right: int) -> Validity:
+    """A reference that names so many of 120 stimuli, and so many of 100 sources."""
+    return Validity(proportion("v", named, 120, "p"), proportion("s", right, 100, "p"), 500)
+
+
+@pytest.mark.parametrize(
+    ("named", "right", "withheld"),
+    [(60, 96, False), (40, 96, True), (40, 50, False), (17, 20, True), (None, 0, True)],
+)
+def test_whether_stimuli_can_be_read_is_not_for_the_model_alone_to_say(
+    named: int | None, right: int, withheld: bool
+) -> None:
+    """17 of 120 is what guessing among 16 classes gives; without a reference there is no headline either."""
+    out, reference = Finding(), None if named is None else outsider(named, right)
+    judge_validity(out, proportion("cue_accuracy", 140, 168, "p"), 16, 16, reference)
+    assert ("shape_bias" in out.withheld) is withheld
+    said = "no reference could be fitted" if named is None else f"{100 * named / 120:.1f}\u00a0% of 120"
+    assert said in out.notes["shape_bias"]
 
 
 def test_images_with_equal_cues_are_dropped_and_not_shown_as_evidence(tmp_path: Path) -> None:

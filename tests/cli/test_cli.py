@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import inspect
 import json
 import os
@@ -206,3 +207,27 @@ def test_help_of_a_kind_lists_its_own_options(capsys: pytest.CaptureFixture[str]
         assert expected in capsys.readouterr().out
     assert main(["probe", "knn", "run", "--train", "a", "--shots", "3"]) == 2
     assert "--shots has no meaning for the probe knn" in capsys.readouterr().err
+
+
+def test_results_for_programs_appear_whole_and_are_checked_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked: list[str] = []
+    monkeypatch.setitem(VERBS, "list", lambda what: asked.append(what) or {"methods": 1})
+    file = tmp_path / "out.json"
+    file.write_text("old")
+    assert main(["list", "methods", "--json", str(tmp_path / "nowhere" / "x.json")]) == 2
+    assert main(["list", "methods", "--json", str(tmp_path)]) == 2
+    assert asked == []
+    assert "there is no such folder" in capsys.readouterr().err
+    monkeypatch.setattr(
+        os, "replace", lambda *names: (_ for _ in ()).throw(OSError(errno.EFBIG, "File too large"))
+    )
+    assert main(["list", "methods", "--json", str(file)]) == 2
+    assert (
+        capsys.readouterr().err == "cuewise: File too large; free some space and run the same command again\n"
+    )
+    assert file.read_text() == "old"
+    monkeypatch.undo()
+    assert main(["list", "methods", "--json", str(file)]) == 0
+    assert "moco" in json.loads(file.read_text())

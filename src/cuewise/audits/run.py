@@ -52,7 +52,7 @@ def audit_models(
 
     options: of single audits, as typed: {"human": "decisions.csv"}
     unfinished: keep what an interrupted audit resumes from, for the caller to clear once the report is written
-    started: called once every model and set has been opened
+    started: called once there is something to resume from
     """
     if not models:
         raise UserError(
@@ -62,12 +62,11 @@ def audit_models(
     settings = read_settings(limit, class_map, options, questions)
     typed = {"answers": answers, "class-map": class_map, **(options or {})}
     request = Request(train, test, answers, seed, settings, _words(typed, limit, only))
-    saved = Saved(out)
+    saved = Saved(out, started)
     runner = make_engine(engine, address, saved, workers)
     sets.forget()
     try:
         subjects = prepare_all(models, names, out, size, device, questions, request, runner)
-        started()
         saved.begin()
         return _ask_all(subjects, questions, request, saved, runner, unfinished)
     except KeyboardInterrupt:

@@ -7,7 +7,7 @@ import json
 import re
 import shutil
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -43,10 +43,10 @@ class Rows:
 
 
 class Saved:
-    """The folder OUT/unfinished; it goes when the audit is done."""
+    """The folder OUT/unfinished; it goes when the audit is done. `started` is called when there is something to resume."""
 
-    def __init__(self, out: Path) -> None:
-        self.folder = out / FOLDER
+    def __init__(self, out: Path, started: Callable[[], None] = lambda: None) -> None:
+        self.folder, self.started = out / FOLDER, started
 
     def rows(self, key: str) -> list[Rows]:
         """The rows of pass `key` that are there, from the first image on without a gap."""
@@ -75,6 +75,7 @@ class Saved:
             raise UserError(
                 f"cannot write {file}: {error.strerror or error}; free some space and give the same command again"
             ) from error
+        self.started()
         return rows
 
     def finding(self, model: str, audit: str, key: str) -> dict[str, Any] | None:
@@ -93,6 +94,7 @@ class Saved:
             "finding": {**asdict(finding), "scores": [s.as_dict() for s in finding.scores]},
         }
         write_text(self._file(model, audit), json.dumps(content, ensure_ascii=False))
+        self.started()
 
     def _file(self, model: str, audit: str) -> Path:
         safe = re.sub(r"[^\w.-]", "-", model)[:80]
@@ -115,7 +117,9 @@ class Saved:
 def unfinished(out: Path) -> bool:
     """Whether a folder holds an audit that was interrupted."""
     mark = read_mark(out)
-    if mark.get("kind") == "audit" and "phase" not in mark:
+    if "phase" in mark:  # killed before it had started: what it was to replace comes back
+        mark = mark.get("before") or {}
+    if mark.get("kind") == "audit":
         return not mark.get("finished")
     return (out / FOLDER / MARK).is_file()
 

@@ -17,8 +17,9 @@ from cuewise.audits.figures import figure, series
 from cuewise.audits.head import imagenet16
 from cuewise.audits.kinds import Kind, Option, Reference
 from cuewise.audits.measures import Asked, conflict_scores
+from cuewise.audits.reference import NAME, Validity, validity
 from cuewise.audits.score import people
-from cuewise.audits.stimuli import is_made
+from cuewise.audits.stimuli import made_conflicts
 from cuewise.audits.subject import Subject
 from cuewise.data import Dataset
 from cuewise.errors import UserError
@@ -28,7 +29,7 @@ SHOWN = 12
 PUBLISHED = 1280  # images of the published set
 STANDARD = "standard 16-class cue-conflict"  # in the protocol where all of the published images were used, and no others
 MOSTLY = 0.6  # of the images in which one of the cues is named; below, the headline says so
-VALID = 0.5  # of home-made images in which one of the cues is named; below, there is no headline
+VALID = 0.5  # of home-made images in which one of the cues is named, of the share of sources for a reference; below, no headline
 
 
 def human_file(typed: str) -> Path:
@@ -141,8 +142,14 @@ def shape_bias(subject: Subject) -> Finding:
     guess = 1 / len(answerer.classes)
     out.add(*scores[1:3], chance=guess)
     out.add(scores[3], chance=min(1.0, 2 * guess))
-    if is_made(data):
-        judge_validity(out, scores[3], len(answerer.classes))
+    made = made_conflicts(data)
+    if made is not None:
+        train = subject.train if subject.answers_by == "probe" else None
+        found = validity(made, train, subject.seed)
+        out.scores = [
+            replace(s, protocol=f"{s.protocol}; home-made, validity by a {NAME}") for s in out.scores
+        ]
+        judge_validity(out, scores[3], len(made.classes), len(answerer.classes), found)
     out.tables["shape_bias/classes"] = table
     out.tables["shape_bias/decisions"] = {
         "title": "Every decision",
@@ -160,17 +167,29 @@ def shape_bias(subject: Subject) -> Finding:
     return out
 
 
-def judge_validity(out: Finding, named: Score, classes: int) -> None:
-    """Home-made images count only where they are recognised: the shape or the texture is named in at least half of
-    them, and clearly more often than by guessing."""
-    guess = min(1.0, 2 / classes)
-    said = (
-        f"home-made conflict images: shape or texture is named in {show_share(named.value)} of them "
-        f"({show_span(named.low, named.high)}; guessing: {show_share(guess)})"
-    )
+def judge_validity(
+    out: Finding, named: Score, classes: int, choices: int, reference: Validity | None
+) -> None:
+    """Home-made images count only where they can be read: by a reference half as often as it recognises their unchanged
+    sources, by the model in half of them, and by both clearly more often than by guessing.
+
+    classes, choices: among how many the reference and the model choose
+    """
+    own = f"this model in {show_share(named.value)} of {named.n} (guessing: {show_share(min(1.0, 2 / choices))})"
+    judged = "no reference could be fitted: too few images of which no stimulus is made"
+    said = f"home-made conflict images: {reference or judged}; {own}"
     out.notes |= dict.fromkeys(("shape_bias", "shape_accuracy", "texture_accuracy"), said)
-    if named.value < VALID or named.low <= guess:
+    unread = named.value < VALID or named.low <= min(1.0, 2 / choices)
+    if reference is None:
+        out.withheld["shape_bias"] = f"{said}; whether they can be read at all is not known"
+    elif unread or not _valid(reference, classes):
         out.withheld["shape_bias"] = f"{said}; too few to say what the model relies on"
+
+
+def _valid(reference: Validity, classes: int) -> bool:
+    """Whether an outsider recognises the stimuli, as far as it recognises what they were made of."""
+    named, sources = reference.named, reference.sources
+    return named.low > min(1.0, 2 / classes) and named.value >= VALID * sources.value
 
 
 def standard(data: Dataset) -> str:

@@ -67,9 +67,10 @@ class Conflicts(Unannotated):
         return {"count": len(self), "hash": digest, "sources": [source], "skipped": []}
 
 
-def is_made(data: Dataset) -> bool:
-    """Whether a set is of conflict images made here."""
-    return all(isinstance(source, Conflicts) for source in data.sources)
+def made_conflicts(data: Dataset) -> Conflicts | None:
+    """The source of a set of conflict images made here; None for any other set."""
+    (source, *more) = data.sources
+    return source if isinstance(source, Conflicts) and not more else None
 
 
 def conflicts_of(data: Dataset, limit: int, seed: int) -> Conflicts | None:

@@ -49,7 +49,7 @@ def decode(data: bytes, name: str) -> Image:
 
 
 def _decode_jpeg(data: bytes, header: JpegHeader, name: str) -> Image:
-    _check_size(header.width, header.height, name)
+    check_size(header.width, header.height, name)
     try:
         pixels = simplejpeg.decode_jpeg(
             data, colorspace="RGB", fastdct=False, fastupsample=False, strict=True
@@ -62,7 +62,7 @@ def _decode_jpeg(data: bytes, header: JpegHeader, name: str) -> Image:
 
 def _check_four(data: bytes, header: JpegHeader, name: str) -> None:
     """CMYK and YCCK are Pillow's to convert, but it stays silent where a closed file misses its lower part."""
-    _check_size(header.width, header.height, name)
+    check_size(header.width, header.height, name)
     try:
         simplejpeg.decode_jpeg(data, colorspace="CMYK", strict=True)
     except ValueError as error:
@@ -88,7 +88,7 @@ def upright(pixels: Image, orientation: int) -> Image:
     return np.ascontiguousarray(pixels)
 
 
-def _check_size(width: int, height: int, name: str) -> None:
+def check_size(width: int, height: int, name: str) -> None:
     if width < 1 or height < 1:
         raise BrokenImage(name, f"zero size ({width}×{height} pixels)")
     given = os.environ.get("CUEWISE_MAX_PIXELS", "")
@@ -102,7 +102,7 @@ def _decode_other(data: bytes, name: str) -> Image:
     warnings.filterwarnings("ignore", module=r"PIL\.")  # idempotent, and safe with threads
     try:
         with Pillow.open(io.BytesIO(data)) as image:
-            _check_size(*image.size, name)
+            check_size(*image.size, name)
             image.seek(0)
             image.load()
             ImageOps.exif_transpose(image, in_place=True)

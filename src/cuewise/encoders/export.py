@@ -19,7 +19,7 @@ from cuewise.encoders.spaces import Spaces
 from cuewise.encoders.vit_tiny import TIMM_NAME, ViTTiny
 from cuewise.encoders.weights import write_weights
 from cuewise.errors import UserError
-from cuewise.files import aside, write_json
+from cuewise.files import aside, claim_file, write_json
 
 TORCH = (".pth", ".pt", ".bin")
 ENDINGS = {
@@ -45,16 +45,17 @@ def export_encoder(
     if normalise and format != "onnx":
         raise UserError(f"--normalise belongs to --format onnx: {format} holds weights alone")
     side = out.with_suffix(".json") if out.suffix == ".safetensors" else out.with_name(out.name + ".json")
-    for file in (out, side):
-        if file.exists() and not overwrite:
-            raise UserError(f"{file} exists: use --overwrite or another --out")
+    with claim_file(out, overwrite), claim_file(side, overwrite):
+        return _export(run, format, out, side, normalise)
+
+
+def _export(run: str, format: str, out: Path, side: Path, normalise: bool) -> dict[str, Any]:
     encoder = load_encoder(run)
     if isinstance(encoder.backbone, Spaces) and format != "onnx":
         raise UserError(
             f"--format {format} holds a backbone of its library, and --space {encoder.card.cues['space']} is more than "
             f"that: use --format onnx"
         )
-    out.parent.mkdir(parents=True, exist_ok=True)
     card = {**encoder.card.as_dict(), "dim": encoder.dim, "format": format}
     if format == "onnx":
         how = write_onnx(encoder, out, card, normalise)

@@ -13,7 +13,7 @@ from cuewise.encoders.card import warn_if_random
 from cuewise.encoders.embed import embed_dataset
 from cuewise.encoders.load import as_torch_device
 from cuewise.errors import UserError
-from cuewise.files import aside, writing
+from cuewise.files import aside, claim_file, writing
 
 
 def write_embeddings(
@@ -30,10 +30,15 @@ def write_embeddings(
     """FILE.npz or FILE.parquet: features N×D, paths N, labels N (class names) when folders name them."""
     if out.suffix not in (".npz", ".parquet"):
         raise UserError(f"--out {out}: end the name in .npz or .parquet")
-    if out.exists() and not overwrite:
-        raise UserError(f"{out} exists: use --overwrite or another --out")
     if not data:
         raise UserError("no DATA given: name a folder of images, an archive, or `shapes`")
+    with claim_file(out, overwrite):
+        return _embed(model, data, out, batch_size, size, workers, device)
+
+
+def _embed(
+    model: str, data: list[str], out: Path, batch_size: int, size: int | None, workers: str, device: str
+) -> dict[str, Any]:
     images = open_data(data)
     encoder = load_encoder(model, size=size).to(as_torch_device(device))
     warn_if_random(encoder.card, str(model))
@@ -45,7 +50,6 @@ def write_embeddings(
     }
     if images.labels is not None:
         columns["labels"] = np.array(images.classes)[found.labels]
-    out.parent.mkdir(parents=True, exist_ok=True)
     (_write_parquet if out.suffix == ".parquet" else _write_npz)(columns, out)
     skipped = images.fingerprint()["skipped"] + [{"path": p, "why": w} for p, w in found.skipped]
     return {

@@ -6,7 +6,7 @@ import json
 import os
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -77,12 +77,11 @@ def run_studies(
             full = budgeted(chosen, lab, out, seeds, full, budget, workers, threads)
             lengths = {s.name: full * s.times for s in chosen}
         plan = make_plan(chosen, lab, place, seeds, lengths)
-        claim.started()
         print_plan(plan, chosen, workers, threads)
         for text in warnings:
             print(f"WARNING: {text}", file=sys.stderr)
         try:
-            found, trained_now = work(plan, out, workers, threads)
+            found, trained_now = work(plan, out, workers, threads, claim.started)
         except KeyboardInterrupt:
             raise Interrupted(f"stopped; the same command resumes (finished arms are in {place})") from None
         took = time.monotonic() - began
@@ -170,14 +169,27 @@ def print_plan(plan: StudyPlan, chosen: Sequence[Study], workers: int, threads: 
     print(f"{text}, {workers} at a time with {threads} thread{'s' * (threads > 1)} each", file=sys.stderr)
 
 
-def work(plan: StudyPlan, out: Path, workers: int, threads: int) -> tuple[list[ByMeasure], int]:
+def work(
+    plan: StudyPlan, out: Path, workers: int, threads: int, started: Callable[[], None]
+) -> tuple[list[ByMeasure], int]:
     """The quantities of every job in the plan's order, and how many runs were not there yet."""
-    new = run_jobs(plan.jobs, plan.lab, out / "workers.log", workers, threads, "reproducing")
+    new = run_jobs(plan.jobs, plan.lab, out / "workers.log", workers, threads, "reproducing", started)
     return [measured(job, plan.lab) for job in plan.jobs], new
 
 
-def run_jobs(jobs: Sequence[ArmJob], lab: Lab, log: Path, workers: int, threads: int, label: str) -> int:
-    """Train and measure what is not there yet, in processes side by side under one progress bar; returns how many."""
+def run_jobs(
+    jobs: Sequence[ArmJob],
+    lab: Lab,
+    log: Path,
+    workers: int,
+    threads: int,
+    label: str,
+    started: Callable[[], None] = lambda: None,
+) -> int:
+    """Train and measure what is not there yet, in processes side by side under one progress bar; returns how many.
+
+    started: called when an arm has made its first steps
+    """
     open_jobs = [job for job in jobs if not is_done(job, lab)]
     total = sum(j.images for j in jobs)
     begun = [images_done(job) for job in open_jobs]
@@ -188,6 +200,8 @@ def run_jobs(jobs: Sequence[ArmJob], lab: Lab, log: Path, workers: int, threads:
         def advance(n: int, images: int) -> None:
             bar.add(max(0, images - seen[n]), runs=f"{finished}/{len(jobs)}")
             seen[n] = max(images, seen[n])
+            if images:
+                started()
 
         def done(n: int, answer: dict[str, Any]) -> None:
             nonlocal finished

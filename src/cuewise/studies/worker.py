@@ -8,10 +8,13 @@ import queue
 import signal
 import sys
 import threading
+import time
 import traceback
 from typing import Any
 
 from cuewise.errors import Interrupted, UserError
+
+PATIENCE = 100.0  # seconds to write a checkpoint after the end of the parent
 
 
 def main() -> int:
@@ -58,6 +61,8 @@ def listen() -> queue.Queue[str | None]:
             lines.put(line)
         lines.put(None)
         os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(PATIENCE)
+        os._exit(1)  # something waits for ever: nothing is left behind
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent answers Ctrl-C
     threading.Thread(target=read, daemon=True).start()

@@ -58,8 +58,11 @@ class Run:
         return self.fabric.is_global_zero
 
 
-def fit(run: Run, banner: Sequence[str] = ()) -> None:
-    """Train from run.step to the end (or to --steps), with a checkpoint after every epoch and every few minutes."""
+def fit(run: Run, banner: Sequence[str] = (), started: Callable[[], None] | None = None) -> None:
+    """Train from run.step to the end (or to --steps), with a checkpoint after every epoch and every few minutes.
+
+    started: called after the first step
+    """
     config, loader = run.config, run.loader
     per_epoch = loader.steps_per_epoch
     base_lr = scaled_lr(
@@ -87,6 +90,9 @@ def fit(run: Run, banner: Sequence[str] = ()) -> None:
             step = optimise(run, batch)
             run.step += 1
             telemetry.step_done(step, lr)
+            if started is not None:
+                started()
+                started = None
 
             ended, halt = run.step % per_epoch == 0, _anyone(stop.requested, run.fabric)
             over = run.step >= last or halt

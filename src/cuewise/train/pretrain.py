@@ -120,9 +120,7 @@ def train(run: Run, data: Dataset, resuming: bool, claim: Claim | None) -> None:
         restore(run, read_checkpoint(checkpoint))
         if run.step >= run.total:
             print(f"{out} is already trained to its end ({run.total} steps)", file=sys.stderr)
-    if claim is not None:
-        claim.started()
-    fit(run, banner(run, data) if fabric.is_global_zero else [])
+    fit(run, banner(run, data) if fabric.is_global_zero else [], claim.started if claim else None)
     if fabric.is_global_zero:
         write_environment(run, data)
     fabric.barrier()

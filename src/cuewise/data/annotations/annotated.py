@@ -14,13 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image as Pillow
 
-from cuewise.data.decode import BrokenImage, Image, decode
+from cuewise.data.decode import BrokenImage, Image, check_size, decode
 from cuewise.data.index import Skipped
 from cuewise.data.sample import Boxes, Facts, Mask
 from cuewise.data.source import Listed
 from cuewise.errors import UserError
 
 SLACK = 1.0  # pixels by which a rounded box may reach beyond its image without being listed
+MOST_PIXELS = 1 << 24  # of a side, and of a coordinate
 MOST_MASKED = 254  # classes that fit into a mask: 0 is background, 255 is not counted
 
 
@@ -126,6 +127,7 @@ class Annotated:
         if not drawn or len(self.object_classes) > MOST_MASKED:
             return None
         width, height = self.sizes[i]
+        check_size(int(width), int(height), self.name(i))
         mask = np.zeros((height, width), np.uint8)
         corners = self.objects.corners
         area = (corners[:, 2] - corners[:, 0]) * (corners[:, 3] - corners[:, 1])
@@ -218,6 +220,14 @@ class Checked:
         self.skipped.append(Skipped(name, why))
 
 
+def stated_size(width: Any, height: Any) -> tuple[int, int] | None:
+    """The size that an annotation states; None where it is no size of an image."""
+    sides = (width, height)
+    if not all(isinstance(n, int | float) and 1 <= n < MOST_PIXELS for n in sides):
+        return None
+    return int(width), int(height)
+
+
 def pack(boxes: list[list[Box]], classes: tuple[str, ...]) -> Packed:
     """Objects of all images in flat arrays."""
     flat = [box for own in boxes for box in own]
@@ -252,8 +262,11 @@ def read_mask(data: bytes, name: str) -> Mask:
     """The pixel values of an index image, palette or grey."""
     try:
         with Pillow.open(io.BytesIO(data)) as image:
+            check_size(*image.size, name)
             plain = image if image.mode in ("P", "L") else image.convert("L")
             return np.asarray(plain, np.uint8).copy()
+    except BrokenImage:
+        raise
     except Exception as error:  # as above
         raise BrokenImage(name, f"mask cannot be read ({' '.join(str(error).split())})") from None
 

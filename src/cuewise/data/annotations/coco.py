@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from cuewise.data.annotations.annotated import Annotated, Box, Record, usable
+from cuewise.data.annotations.annotated import MOST_PIXELS, Annotated, Box, Record, stated_size, usable
 from cuewise.data.annotations.places import Place, need_images, need_text
 from cuewise.data.index import Skipped
 from cuewise.errors import UserError
@@ -18,38 +18,48 @@ def open_coco(place: Place, name: str, given: Mapping[str, str], spec: str) -> A
     """The images of a COCO file; `?images=FOLDER` says where they lie (without: beside the file)."""
     content = read(need_text(place, name, spec), spec)
     images = need_images(place, given.get("images"), spec)
-    categories = sorted(
-        (c for c in content["categories"] if "name" in c and "id" in c), key=lambda c: c["id"]
-    )
-    names = {c["id"]: str(c["name"]) for c in categories}
+    categories = [c for c in content["categories"] if isinstance(c.get("name"), str) and is_id(c.get("id"))]
+    categories.sort(key=lambda c: (isinstance(c["id"], str), c["id"]))  # numbers first, then texts
+    names = {c["id"]: c["name"] for c in categories}
     records: dict[Any, Record] = {}
     skipped: list[Skipped] = []
     for entry in content["images"]:
         file, width, height = entry.get("file_name"), entry.get("width"), entry.get("height")
-        if not isinstance(file, str) or "id" not in entry:
-            skipped.append(Skipped(f"image {entry.get('id')}", "entry without a file_name or an id"))
+        if not isinstance(file, str) or not is_id(entry.get("id")):
+            skipped.append(Skipped(f"image {shown(entry.get('id'))}", "entry without a file_name or an id"))
             continue
-        records[entry["id"]] = Record(file, [], (int(width), int(height)) if width and height else None)
+        records[entry["id"]] = Record(file, [], stated_size(width, height))
     for entry in content["annotations"]:
-        record = records.get(entry.get("image_id"))
+        image, category = entry.get("image_id"), entry.get("category_id")
+        record = records.get(image) if is_id(image) else None
         if record is None:
-            skipped.append(
-                Skipped(f"annotation {entry.get('id')}", f"of an unknown image {entry.get('image_id')}")
-            )
+            why = f"of an unknown image {shown(image)}"
+            skipped.append(Skipped(f"annotation {shown(entry.get('id'))}", why))
             continue
         flags = ("crowd",) if entry.get("iscrowd") else ()
-        label = names.get(entry.get("category_id"), f"category {entry.get('category_id')}")
+        label = names.get(category) if is_id(category) else None
+        label = label or f"category {shown(category)}"
         record.boxes.append(Box(label, corners(entry.get("bbox")), flags, outline(entry.get("segmentation"))))
     return usable(
         Annotated("coco", spec, images, records.values(), classes=list(names.values()), skipped=skipped)
     )
 
 
+def is_id(value: Any) -> bool:
+    """Whether a value can identify an image or a category."""
+    return isinstance(value, int | str)
+
+
+def shown(value: Any) -> str:
+    """A value in a message, however long it is."""
+    return str(value)[:60]
+
+
 def read(text: str, spec: str) -> dict[str, list[dict[str, Any]]]:
     """The three lists of the file."""
     try:
         content = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise UserError(f"{spec}: broken JSON ({error}); make or fetch the file again") from None
     lists = ("images", "annotations", "categories")
     if not isinstance(content, dict) or not all(isinstance(content.get(k), list) for k in lists):
@@ -61,14 +71,19 @@ def corners(bbox: Any) -> tuple[float, float, float, float]:
     """x, y, width, height → corners; not a number where it is no box."""
     try:
         x, y, width, height = map(float, bbox)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return NAN, NAN, NAN, NAN
     return x, y, x + width, y + height
 
 
 def outline(segmentation: Any) -> tuple[tuple[float, ...], ...]:
-    """The polygons of an object; run lengths (of crowds) are left out."""
+    """The polygons of an object; run lengths (of crowds) and what is no polygon are left out."""
     if not isinstance(segmentation, list):
         return ()
     polygons = [p for p in segmentation if isinstance(p, list) and len(p) >= 6 and len(p) % 2 == 0]
-    return tuple(tuple(map(float, p)) for p in polygons)
+    return tuple(tuple(map(float, p)) for p in polygons if all(map(is_pixel, p)))
+
+
+def is_pixel(value: Any) -> bool:
+    """Whether a value is a coordinate that an image can have."""
+    return isinstance(value, int | float) and abs(value) < MOST_PIXELS

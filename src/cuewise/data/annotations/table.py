@@ -16,14 +16,13 @@ OUT = "out"  # value of the column context
 
 def open_table(place: Place, name: str, given: Mapping[str, str], spec: str) -> Annotated:
     """The images that a table names; pixels count from 0, xmax and ymax are exclusive. A row without corners: no object."""
-    reader = csv.DictReader(need_text(place, name, spec).splitlines())
-    columns = reader.fieldnames or []
+    columns, rows = read(need_text(place, name, spec), spec)
     if not set(COLUMNS) <= set(columns):
         raise UserError(f"{spec} has the columns {', '.join(columns)}; it needs {','.join(COLUMNS)}")
     images = need_images(place, given.get("images"), spec)
     records: dict[str, Record] = {}
     skipped: list[Skipped] = []
-    for number, row in enumerate(reader, 2):
+    for number, row in enumerate(rows, 2):
         image = (row["image"] or "").strip()
         if not image:
             skipped.append(Skipped(f"line {number}", "row without an image"))
@@ -38,6 +37,15 @@ def open_table(place: Place, name: str, given: Mapping[str, str], spec: str) -> 
     if "context" in columns and "out_of_context" not in source.objects.flags:
         source.objects.flags["out_of_context"] = source.objects.classes < 0  # the table says that none is
     return usable(source)
+
+
+def read(text: str, spec: str) -> tuple[list[str], list[dict[str, str | None]]]:
+    """The names of the columns, and the rows."""
+    reader = csv.DictReader(text.splitlines())
+    try:
+        return list(reader.fieldnames or []), list(reader)
+    except csv.Error as error:
+        raise UserError(f"{spec}, line {reader.line_num}: broken CSV ({error})") from None
 
 
 def _corners(cells: list[str]) -> tuple[float, float, float, float]:

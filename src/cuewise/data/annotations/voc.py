@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from xml.etree.ElementTree import Element, TreeBuilder
 from xml.parsers import expat
 
-from cuewise.data.annotations.annotated import Annotated, Box, Record, usable
+from cuewise.data.annotations.annotated import Annotated, Box, Record, stated_size, usable
 from cuewise.data.annotations.places import Archive, Place, read_all
 from cuewise.data.index import Skipped
 from cuewise.errors import UserError
@@ -79,8 +79,7 @@ def read_record(data: bytes, image: str) -> Record:
     size = root.find("size")
     stated = None
     if size is not None:
-        width, height = _number(size, "width"), _number(size, "height")
-        stated = (int(width), int(height)) if width > 0 and height > 0 else None
+        stated = stated_size(_number(size, "width"), _number(size, "height"))
     boxes = []
     for entry in root.iter("object"):
         place = entry.find("bndbox")

@@ -13,6 +13,7 @@ from cuewise.data.annotations.places import Place, need_text
 from cuewise.data.index import Skipped
 from cuewise.errors import UserError
 
+MOST_CLASSES = 1 << 20
 SPLITS = ("train", "val", "test")
 
 
@@ -47,8 +48,10 @@ def open_yolo(place: Place, name: str, given: Mapping[str, str], spec: str) -> A
 
 def read(text: str, spec: str) -> dict[str, Any]:
     try:
+        if any(isinstance(token, yaml.AliasToken) for token in yaml.scan(text)):
+            raise UserError(f"{spec}: YAML with aliases (*name) can grow without end; write the values out")
         content = yaml.safe_load(text)
-    except yaml.YAMLError as error:
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise UserError(f"{spec}: broken YAML ({' '.join(str(error).split())})") from None
     if not isinstance(content, dict) or "names" not in content:
         raise UserError(f"{spec} is no YOLO data file: it needs names and a folder of images per split")
@@ -59,7 +62,7 @@ def class_names(about: dict[str, Any], spec: str) -> list[str]:
     """`names` as a list or as a mapping of numbers."""
     names = about["names"]
     if isinstance(names, dict):
-        if not all(isinstance(k, int) and k >= 0 for k in names):
+        if not all(isinstance(k, int) and 0 <= k < MOST_CLASSES for k in names):
             raise UserError(f"{spec}: names must be a list, or numbers from 0 with a name each")
         return [str(names.get(k, k)) for k in range(max(names, default=-1) + 1)]
     if not isinstance(names, list):
@@ -89,7 +92,7 @@ def box(words: list[str], names: list[str]) -> Box:
         label = (
             names[int(number)] if 0 <= number < len(names) and number == int(number) else f"class {words[0]}"
         )
-    except ValueError:
+    except (ValueError, OverflowError):
         return Box(f"class {words[0]}", (float("nan"),) * 4)
     if len(shares) >= 6 and len(shares) % 2 == 0:  # a polygon
         xs, ys = shares[::2], shares[1::2]
