@@ -213,7 +213,7 @@ def test_results_for_programs_appear_whole_and_are_checked_first(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     asked: list[str] = []
-    monkeypatch.setitem(VERBS, "list", lambda what: asked.append(what) or {"methods": 1})
+    monkeypatch.setattr("cuewise.catalogue.catalogue", lambda what: asked.append(what) or {"methods": "1"})
     file = tmp_path / "out.json"
     file.write_text("old")
     assert main(["list", "methods", "--json", str(tmp_path / "nowhere" / "x.json")]) == 2
