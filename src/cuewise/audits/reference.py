@@ -1,12 +1,14 @@
 """Can home-made conflict images be read at all? Asked of a reference that has nothing to do with the model under audit.
 
-The reference is a linear probe on hand-made features (gradients on a grid, gradients at three scales, colours), fitted
-on labelled images of which no stimulus was made. It knows both cues and needs no weights; it is weak, so its share of
-recognised stimuli is read against its own accuracy on the unchanged sources.
+The reference is a pair of linear probes on hand-made features: one sees the layout of the blurred image, the other
+statistics without places (local patterns, bands, directions, colours). Both are fitted on labelled images of which no
+stimulus was made. A stimulus is read where the first names its shape or the second its texture. The pair needs no
+weights and is weak, so the share that it reads is compared with the share of unchanged sources that it recognises.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import cv2
@@ -22,8 +24,11 @@ from cuewise.views import center
 SIDE, CELLS, ANGLES, LEVELS = 64, 8, 9, 4
 MOST_FITTED, MOST_ASKED = 1500, 120  # images
 FEWEST = 4  # training images of a class
-NAME = "linear probe on hand-made gradients and colours"
+L2 = (0.1, 1.0)
+NEIGHBOURS = ((-1, -1), (-1, 0), (-1, 1), (0, 1), (1, 1), (1, 0), (1, -1), (0, -1))
+NAME = "pair of linear probes on hand-made layout and texture"
 Row = NDArray[np.float32]
+Ids = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -33,27 +38,51 @@ class Validity:
     named: Score  # shape or texture
     sources: Score  # the right class
     fitted: int  # training images
+    cues: tuple[float, float] = (
+        math.nan,
+        math.nan,
+    )  # shares of stimuli whose shape, and whose texture, is named
 
     def __str__(self) -> str:
+        sources, named = self.sources, self.named
+        shape, texture = map(show_share, self.cues)
         return (
-            f"a reference ({NAME}, fitted on {self.fitted} other images; right on {show_share(self.sources.value)} of "
-            f"{self.sources.n} unchanged sources) names shape or texture in {show_share(self.named.value)} of "
-            f"{self.named.n} ({show_span(self.named.low, self.named.high)})"
+            f"a reference ({NAME}, fitted on {self.fitted} other images; it recognises {show_share(sources.value)} of "
+            f"{sources.n} unchanged sources) reads shape or texture in {show_share(named.value)} of {named.n} "
+            f"({show_span(named.low, named.high)}; shape {shape}, texture {texture})"
         )
 
 
-def features(image: Image) -> Row:
-    """Gradient histograms on a grid, gradient histograms of the whole at three scales, and a colour histogram."""
-    small = cv2.resize(center(image, min(image.shape[:2])), (SIDE, SIDE), interpolation=cv2.INTER_AREA)
-    grey = small.astype(np.float32).mean(-1)
+def layout(image: Image) -> Row:
+    """Brightness and gradients of the blurred image, on a grid."""
+    grey = cv2.GaussianBlur(_small(image).mean(-1), (0, 0), SIDE / 20)
+    grey = (grey - grey.mean()) / (grey.std() + 4.0)
     grid = _oriented(grey).reshape(CELLS, SIDE // CELLS, CELLS, SIDE // CELLS, ANGLES).sum((1, 3))
-    grid /= np.linalg.norm(grid, axis=-1, keepdims=True) + 20.0
-    whole = [
-        _oriented(cv2.resize(grey, (s, s), interpolation=cv2.INTER_AREA)).mean((0, 1)) for s in (64, 32, 16)
-    ]
-    level = small.astype(np.int64) * LEVELS // 256
+    grid /= np.linalg.norm(grid, axis=-1, keepdims=True) + 1.0
+    coarse = cv2.resize(grey, (2 * CELLS, 2 * CELLS), interpolation=cv2.INTER_AREA)
+    return np.concatenate([grid.ravel(), coarse.ravel()]).astype(np.float32)
+
+
+def texture(image: Image) -> Row:
+    """Statistics without places: local binary patterns, energy of bands, directions at three scales, colours."""
+    small = _small(image)
+    grey = small.mean(-1)
+    centre = grey[1:-1, 1:-1]
+    around = [grey[1 + y : SIDE - 1 + y, 1 + x : SIDE - 1 + x] for y, x in NEIGHBOURS]
+    pattern = sum((n > centre).astype(np.int64) << k for k, n in enumerate(around))
+    local = np.bincount(np.asarray(pattern).ravel(), minlength=256) / centre.size
+    scales = [cv2.resize(small, (s, s), interpolation=cv2.INTER_AREA) for s in (64, 32, 16)]
+    bands = [np.abs(s - cv2.GaussianBlur(s, (0, 0), 1.0)).mean((0, 1)) for s in scales]
+    directions = [_oriented(s.mean(-1)).mean((0, 1)) for s in scales]
+    level = small.astype(np.int64).clip(0, 255) * LEVELS // 256
     colour = np.bincount((level @ [LEVELS**2, LEVELS, 1]).ravel(), minlength=LEVELS**3) / SIDE**2
-    return np.concatenate([grid.ravel(), np.log1p(whole).ravel(), np.sqrt(colour)]).astype(np.float32)
+    parts = [np.sqrt(local), np.log1p(bands).ravel(), np.log1p(directions).ravel(), np.sqrt(colour)]
+    return np.concatenate(parts).astype(np.float32)
+
+
+def _small(image: Image) -> Row:
+    square = center(image, min(image.shape[:2])).astype(np.float32)
+    return np.asarray(cv2.resize(square, (SIDE, SIDE), interpolation=cv2.INTER_AREA))
 
 
 def _oriented(grey: Row) -> Row:
@@ -63,58 +92,78 @@ def _oriented(grey: Row) -> Row:
     return (np.hypot(dx, dy)[..., None] * (bins[..., None] == np.arange(ANGLES))).astype(np.float32)
 
 
+class Pair:
+    """The two probes, fitted."""
+
+    def __init__(self, layouts: Row, textures: Row, labels: Ids) -> None:
+        self.fitted = len(labels)
+        self.shape, self.texture = LinearProbe(L2).fit(layouts, labels), LinearProbe(L2).fit(textures, labels)
+
+    def read(self, layouts: Row, textures: Row, shapes: Ids, textured: Ids) -> NDArray[np.bool_]:
+        """N×2: where the shape is named from the layout, where the texture from the statistics."""
+        return np.stack(
+            [self.shape.predict(layouts) == shapes, self.texture.predict(textures) == textured], 1
+        )
+
+
 def validity(stimuli: Conflicts, train: Dataset | None, seed: int) -> Validity | None:
     """Ask the reference about some stimuli and their sources; None where there are too few other images to fit it on.
 
     train: labelled images of the same classes, beside those of the stimuli's own set that no stimulus was made of
     """
     rng = np.random.default_rng(seed)
-    fitted = _fit(stimuli, train, rng)
-    if fitted is None:
+    pair = _fit(stimuli, train, rng)
+    if pair is None:
         return None
-    probe, count = fitted
     asked = rng.permutation(len(stimuli))[:MOST_ASKED].tolist()
     assert stimuli.data.labels is not None
     sources = sorted({j for i in asked for j in stimuli.rows[i]})
-    x, y = _read(stimuli.data, sources, stimuli.data.labels)
-    right = proportion("sources", int((probe.predict(x) == y).sum()), len(y), NAME)
-    x, rows = _read(stimuli, asked, np.arange(len(stimuli)))
-    said = probe.predict(x)
-    named = (said == stimuli.columns["shape"][rows]) | (said == stimuli.columns["texture"][rows])
-    return Validity(proportion("validity", int(named.sum()), len(rows), NAME), right, count)
+    *seen, y = _look(stimuli.data, sources, stimuli.data.labels)
+    right = pair.read(*seen, y, y)
+    *seen, rows = _look(stimuli, asked, np.arange(len(stimuli)))
+    read = pair.read(*seen, stimuli.columns["shape"][rows], stimuli.columns["texture"][rows])
+    return Validity(
+        proportion("validity", int(read.any(1).sum()), len(rows), NAME),
+        proportion("sources", int(right.any(1).sum()), len(y), NAME),
+        pair.fitted,
+        (float(read[:, 0].mean()), float(read[:, 1].mean())) if len(rows) else (math.nan, math.nan),
+    )
 
 
-def _fit(
-    stimuli: Conflicts, train: Dataset | None, rng: np.random.Generator
-) -> tuple[LinearProbe, int] | None:
-    """The probe and how many images it was fitted on: none that a stimulus was made of."""
+def guessing(classes: int) -> float:
+    """The share that two guesses read."""
+    return 1 - (1 - 1 / classes) ** 2
+
+
+def _fit(stimuli: Conflicts, train: Dataset | None, rng: np.random.Generator) -> Pair | None:
+    """Fitted on images that no stimulus was made of; None where a class has too few of them."""
     data, used = stimuli.data, {j for pair in stimuli.rows for j in pair}
     assert data.labels is not None
     free = [j for j in range(len(data)) if j not in used]
     free = [free[k] for k in rng.permutation(len(free))[:MOST_FITTED]]
-    x, y = _read(data, free, data.labels)
+    a, b, y = _look(data, free, data.labels)
     if train is not None and train is not data and train.labels is not None:
         place = {name: k for k, name in enumerate(data.classes)}
         own = np.array([place.get(train.classes[k], -1) for k in train.labels])
         rows = rng.permutation(np.flatnonzero(own >= 0))[: MOST_FITTED - len(free)].tolist()
-        more, labels = _read(train, rows, own)
-        x, y = np.concatenate([x, more]), np.concatenate([y, labels])
+        a, b, y = (np.concatenate(both) for both in zip((a, b, y), _look(train, rows, own)))
     classes, counts = np.unique(y, return_counts=True)
     wanted = {int(stimuli.columns[cue][i]) for cue in ("shape", "texture") for i in range(len(stimuli))}
-    if not wanted <= {int(k) for k, n in zip(classes, counts) if n >= FEWEST}:
-        return None
-    return LinearProbe().fit(x, y), len(y)
+    enough = {int(k) for k, n in zip(classes, counts) if n >= FEWEST}
+    return Pair(a, b, y) if wanted <= enough else None
 
 
-def _read(
-    data: Dataset | Conflicts, rows: list[int], labels: NDArray[np.int64]
-) -> tuple[Row, NDArray[np.int64]]:
-    """Features and labels of the images that can be read."""
-    found, kept = [np.empty((0, len(features(np.zeros((8, 8, 3), np.uint8)))), np.float32)], []
+def _look(data: Dataset | Conflicts, rows: list[int], labels: Ids) -> tuple[Row, Row, Ids]:
+    """Layouts, textures and labels of the images that can be read."""
+    blank = np.zeros((8, 8, 3), np.uint8)
+    found: list[tuple[Row, Row]] = [(layout(blank), texture(blank))]  # for their lengths
+    kept = []
     for i in rows:
         try:
-            found.append(features(data.image(i))[None])
-            kept.append(i)
+            image = data.image(i)
         except BrokenImage:
             continue
-    return np.concatenate(found), np.asarray(labels[kept], np.int64)
+        found.append((layout(image), texture(image)))
+        kept.append(i)
+    layouts, textures = (np.stack(part)[1:] for part in zip(*found))
+    return layouts, textures, np.asarray(labels[kept], np.int64)

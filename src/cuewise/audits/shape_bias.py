@@ -17,7 +17,7 @@ from cuewise.audits.figures import figure, series
 from cuewise.audits.head import imagenet16
 from cuewise.audits.kinds import Kind, Option, Reference
 from cuewise.audits.measures import Asked, conflict_scores
-from cuewise.audits.reference import NAME, Validity, validity
+from cuewise.audits.reference import NAME, Validity, guessing, validity
 from cuewise.audits.score import people
 from cuewise.audits.stimuli import made_conflicts
 from cuewise.audits.subject import Subject
@@ -189,7 +189,7 @@ def judge_validity(
 def _valid(reference: Validity, classes: int) -> bool:
     """Whether an outsider recognises the stimuli, as far as it recognises what they were made of."""
     named, sources = reference.named, reference.sources
-    return named.low > min(1.0, 2 / classes) and named.value >= VALID * sources.value
+    return named.low > guessing(classes) and named.value >= VALID * sources.value
 
 
 def standard(data: Dataset) -> str:
