@@ -118,10 +118,10 @@ def validity(stimuli: Conflicts, train: Dataset | None, seed: int) -> Validity |
     asked = rng.permutation(len(stimuli))[:MOST_ASKED].tolist()
     assert stimuli.data.labels is not None
     sources = sorted({j for i in asked for j in stimuli.rows[i]})
-    *seen, y = _look(stimuli.data, sources, stimuli.data.labels)
-    right = pair.read(*seen, y, y)
-    *seen, rows = _look(stimuli, asked, np.arange(len(stimuli)))
-    read = pair.read(*seen, stimuli.columns["shape"][rows], stimuli.columns["texture"][rows])
+    a, b, y = _look(stimuli.data, sources, stimuli.data.labels)
+    right = pair.read(a, b, y, y)
+    a, b, rows = _look(stimuli, asked, np.arange(len(stimuli)))
+    read = pair.read(a, b, stimuli.columns["shape"][rows], stimuli.columns["texture"][rows])
     return Validity(
         proportion("validity", int(read.any(1).sum()), len(rows), NAME),
         proportion("sources", int(right.any(1).sum()), len(y), NAME),
@@ -146,7 +146,9 @@ def _fit(stimuli: Conflicts, train: Dataset | None, rng: np.random.Generator) ->
         place = {name: k for k, name in enumerate(data.classes)}
         own = np.array([place.get(train.classes[k], -1) for k in train.labels])
         rows = rng.permutation(np.flatnonzero(own >= 0))[: MOST_FITTED - len(free)].tolist()
-        a, b, y = (np.concatenate(both) for both in zip((a, b, y), _look(train, rows, own)))
+        more = _look(train, rows, own)
+        a, b = np.concatenate([a, more[0]]), np.concatenate([b, more[1]])
+        y = np.concatenate([y, more[2]])
     classes, counts = np.unique(y, return_counts=True)
     wanted = {int(stimuli.columns[cue][i]) for cue in ("shape", "texture") for i in range(len(stimuli))}
     enough = {int(k) for k, n in zip(classes, counts) if n >= FEWEST}
