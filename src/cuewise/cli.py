@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 import sys
 from pathlib import Path
 from typing import Any
 
 from cuewise.errors import Interrupted, UserError, unknown
 from cuewise.files import FULL, system_error, write_text
-from cuewise.parser import parse
+from cuewise.parser import parse, taken_by_an_option
 from cuewise.verbs import VERBS, by_topic
 
 PROMISE = (
@@ -59,7 +60,12 @@ def run(words: list[str]) -> int:
         raise unknown("no verb", name, VERBS, " (cuewise --help)")
     args, options, target = parse(name, VERBS[name], rest)
     check_target(target)
-    result = VERBS[name](*args, **options)
+    try:
+        result = VERBS[name](*args, **options)
+    except UserError as error:
+        if not args and re.match(r"no [A-Z]+ given", str(error)):
+            raise UserError(f"{error}{taken_by_an_option(name, VERBS[name], rest)}") from error
+        raise
     show(result, target)
     return 0
 

@@ -107,8 +107,12 @@ class Parser(argparse.ArgumentParser):
         missing = re.sub(r".*required: ", "", message)
         if not any(m in names for m in missing.split(", ")):
             return f"{missing} is missing"
-        order = " ".join(n + ("…" if p.many else "") for n, p in zip(names, self.verb.positionals))
-        return f"{missing} is missing: an option with several values takes all words after it, so write {self.prog} {order} first"
+        return f"{missing} is missing: {self.order()}"
+
+    def order(self) -> str:
+        """The order in which no list option takes a positional argument."""
+        names = " ".join(p.name.upper() + "…" * p.many for p in self.verb.positionals)
+        return f"an option with several values takes all words after it, so write {self.prog} {names} first"
 
 
 class Lines(argparse.HelpFormatter):
@@ -200,6 +204,18 @@ def parse(
         value = found.pop(p.name, [] if p.many else None)
         args += value if p.many else [value]
     return args, found, target
+
+
+def taken_by_an_option(name: str, function: Callable[..., dict[str, Any]], words: list[str]) -> str:
+    """What to say where positional arguments are missing and a list option took several words; else nothing."""
+    parser = build_parser(name, function, words)
+    found = vars(parser.parse_intermixed_args(words))
+    several = [
+        v
+        for k, v in found.items()
+        if isinstance(v, list) and len(v) > 1 and f"--{k.replace('_', '-')}" in words
+    ]
+    return f"; {parser.order()}" if several else ""
 
 
 def escape(text: str) -> str:

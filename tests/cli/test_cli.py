@@ -231,3 +231,11 @@ def test_results_for_programs_appear_whole_and_are_checked_first(
     monkeypatch.undo()
     assert main(["list", "methods", "--json", str(file)]) == 0
     assert "moco" in json.loads(file.read_text())
+
+
+def test_an_option_that_took_the_model_is_said(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    words = ["--train", "shapes", "runs/a", "--out", str(tmp_path / "o")]
+    assert main(["audit", *words]) == 2
+    assert "so write cuewise audit MODEL… first" in capsys.readouterr().err
+    assert main(["audit", *words[:2], *words[3:]]) == 2
+    assert "takes all words after it" not in capsys.readouterr().err
