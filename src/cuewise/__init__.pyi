@@ -83,7 +83,7 @@ def pretrain(
     texture_data: str | Path | Sequence[str | Path] | None = None,
     hard: str | None = None,
     leave_out: str | Path | Sequence[str | Path] | None = None,
-    suppress: str | int | Path | None = None,
+    suppress: str | None = None,
     color_jitter: bool | None = None,
     crops: str | None = None,
 ) -> dict[str, Any]:
@@ -118,7 +118,7 @@ def pretrain(
     texture_data: textures of the images, as `cuewise make texture` wrote them; one set per negative [made on the fly]
     hard: make negatives harder: mochi, ifm, debiased, hard; its settings are --set hard.* (moco, simclr)
     leave_out: augmentations to keep a space of their own for, e.g. color,rotation,texture (looc, addone)
-    suppress: filter half of the views against texture: anisotropic, robust, bilateral, cartoon, gaussian
+    suppress: filter half of the views against texture: anisotropic, robust, bilateral, cartoon, gaussian; its settings are --set suppress.* (pairing, share, copies, and the filter's own, as steps=10:20)
     color_jitter: jitter colours (--no-color-jitter leaves it out) [on]
     crops: where crops are taken: random, or object (boxes of objects; its settings are --set crops.*) [random]
     """
@@ -136,6 +136,8 @@ def reproduce(
     arms: str | Sequence[str] | None = None,
     precision: str = "auto",
     method: str | None = None,
+    model: str | None = None,
+    size: int | None = None,
     overwrite: bool = False,
 ) -> dict[str, Any]:
     """Test the papers' claims at lab scale: train, measure over seeds, say what held.
@@ -152,6 +154,8 @@ def reproduce(
     arms: names of arms to run, with * for any text; claims that need others are then not measured [all]
     precision: auto (as `pretrain`), 32 or bf16, which is faster on a CPU that computes in it [auto]
     method: moco or simclr, for studies that are not about a method [simclr on shapes, moco on photographs]
+    model: backbone of all arms that name none, with or without weights [the lab's small one]
+    size: side of the views in pixels, of all arms that name none [32]
     overwrite: start again, the trained arms in --out included
     """
 

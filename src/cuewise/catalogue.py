@@ -75,6 +75,7 @@ def settings() -> dict[str, str]:
         "optim": class_source("cuewise.config.fields", "Optim"),
         "views": class_source("cuewise.config.fields", "Views"),
         "loop": class_source("cuewise.config.fields", "Loop"),
+        "suppress": class_source("cuewise.views.suppress", "Settings"),
     }
     for module in member_modules("cuewise.methods"):
         for declared in declared_in(module):

@@ -44,7 +44,7 @@ def cuewise(words: str, folder: Path, out: Path) -> int:
             "--hard debiased --set hard.prior=0.2 --suppress gaussian",
             {
                 "hard": {"name": "debiased", "prior": 0.2},
-                "suppress": "gaussian",
+                "suppress": {"name": "gaussian", "pairing": "view", "share": 0.5, "copies": []},
                 "alpha_mode": "out",
                 "alpha": [2.0, 2.0],
             },

@@ -61,6 +61,9 @@ SETTINGS: dict[str, Any] = {
     "decoder_width": 64,
     "decoder_depth": 2,
     "normalise_target": True,
+    "permutations": 12,
+    "jitter": 1,
+    "patchwise": True,  # refused without --suppress: tests/methods/test_jigsaw.py
 }
 NEEDS_NEGATIVES = ("statistics", "center", "negatives_gradient", "negatives_stop_gradient")
 DIALS: dict[str, Any] = {

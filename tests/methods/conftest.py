@@ -25,6 +25,7 @@ SMALL: dict[str, dict[str, Any]] = {
     "infomin": {"queue": 50, "dim": 16, "momentum": 0.9},
     "can": {"hidden": 32, "dim": 16, "decoder_depth": 1},
     "mae": {"decoder_depth": 1},
+    "jigsaw": {"permutations": 10, "hidden": 32},
 }
 TRANSFORMERS = ("can", "mae")  # methods that need patch tokens
 

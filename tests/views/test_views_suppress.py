@@ -11,10 +11,12 @@ import numpy as np
 import pytest
 from pillow_views import photo
 
-from cuewise import UserError, pretrain
-from cuewise.config import resolve
+from cuewise import UserError, make, pretrain
+from cuewise.config import dotted, read_yaml, resolve
+from cuewise.cues.diffusion import perona_malik
 from cuewise.data import Sample, open_data
 from cuewise.methods import methods
+from cuewise.train.log import read_metrics
 from cuewise.train.shown import build_views
 from cuewise.views import RECIPES, ViewParams, apply
 from cuewise.views.suppress import filters, suppressed
@@ -174,3 +176,131 @@ def test_a_run_says_what_it_was_trained_with(folder: Path, tmp_path: Path) -> No
         str(folder), out=str(out), suppress="robust", negatives=["patch"], set=settings, workers="0", **small
     )
     assert json.loads((out / "encoder.json").read_text())["cues"]["suppress"] == "robust"
+
+
+def policy(**settings: Any) -> Any:
+    """Views of MoCo under suppress.*, on images of 64 pixels."""
+    config = resolve({"size": 32, "suppress": {"name": "anisotropic", **settings}})
+    return build_views(config, open_data("shapes?n=8&size=64"))
+
+
+def positives(views: Any, n: int = 1500) -> list[tuple[ViewParams, ViewParams]]:
+    rng = np.random.default_rng(0)
+    found = (views.sample(rng, 64, 64).positives for _ in range(n))
+    return [(p["query"], p["key"]) for p in found]
+
+
+def test_pairing_by_image_filters_all_views_together_or_none() -> None:
+    drawn = positives(policy(pairing="image"))
+    assert all(q.suppress == k.suppress for q, k in drawn)
+    for view in (0, 1):  # each view by itself keeps the published shares
+        views = [d[view] for d in drawn]
+        assert np.mean([v.suppress is not None for v in views]) == pytest.approx(0.5, abs=0.04)
+        assert np.mean([v.blur is not None for v in views]) == pytest.approx(0.25, abs=0.04)
+        assert not any(v.blur is not None and v.suppress is not None for v in views)
+    one = [(q.suppress is None) == (k.suppress is None) for q, k in positives(policy())]
+    assert np.mean(one) == pytest.approx(0.5, abs=0.04)  # by view they agree by chance alone
+
+
+def test_share_and_steps() -> None:
+    drawn = positives(policy(share=0.2, steps="10:20", kappa=30))
+    views = [v for pair in drawn for v in pair]
+    assert np.mean([v.suppress is not None for v in views]) == pytest.approx(0.2, abs=0.03)
+    assert np.mean([v.blur is not None for v in views]) == pytest.approx(0.4, abs=0.03)
+    filtered = [v for v in views if v.suppress is not None]
+    assert {amount(v) for v in filtered} == set(range(10, 21))  # as given, not scaled to the image
+    assert {v.suppress.options for v in filtered if v.suppress} == {(("steps", (10, 20)), ("kappa", 30.0))}
+    image, params = photo(64, 64), filtered[0]
+    assert params.suppress is not None
+    expected = perona_malik(image, steps=amount(params), kappa=30)
+    np.testing.assert_array_equal(suppressed(image, params.suppress), expected)
+    assert ViewParams.from_dict(json.loads(json.dumps(params.to_dict()))) == params
+    every = [v for pair in positives(policy(share=1.0), 50) for v in pair]
+    assert all(v.suppress is not None for v in every)
+
+
+def test_settings_that_have_no_meaning_are_refused() -> None:
+    def asked(**settings: Any) -> None:
+        resolve({"suppress": {"name": "anisotropic", **settings}})
+
+    for settings, said in (
+        ({"pairing": "tile"}, "view or image"),
+        ({"share": 0}, r"suppress\.share 0"),
+        ({"steps": "20:10"}, "the lower end comes first"),
+        ({"step": 3}, r"did you mean suppress\.steps\?"),
+        ({"sigma": 3}, "no setting suppress.sigma of anisotropic"),
+        ({"kappa": "much"}, "must be a number"),
+        ({"gamma": 3.0}, "oscillates"),
+        ({"copies": ["x"], "steps": 3}, r"no meaning with suppress\.copies"),
+    ):
+        with pytest.raises(UserError, match=said):
+            asked(**settings)  # type: ignore[arg-type]
+    with pytest.raises(UserError, match="which is not given: add --suppress"):
+        resolve({"suppress": {"share": 0.5}})
+
+
+def test_ranges_are_no_minutes_and_seconds(tmp_path: Path) -> None:
+    """YAML 1.1 reads 10:20 as 620."""
+    file = tmp_path / "c.yaml"
+    file.write_text("suppress: {name: robust, steps: 10:20}\nsize: 0x20\nseed: 010\n")
+    read = read_yaml(file)
+    assert (read["size"], read["seed"]) == (32, 8)
+    for layer in (read, dotted(["suppress.name=robust", "suppress.steps=10:20"])):
+        found = resolve(layer).suppress
+        assert found is not None
+        assert found["steps"] == [10, 20]
+
+
+def test_copies_made_beforehand_are_found_by_name(folder: Path, tmp_path: Path) -> None:
+    places = [str(tmp_path / f"made{n}") for n in (4, 9)]
+    for place, steps in zip(places, (4, 9)):
+        make("anisotropic", str(folder), place, set=[f"steps={steps}"])
+    data = open_data(str(folder))
+    config = resolve({"size": 32, "suppress": {"name": "anisotropic", "copies": places}})
+    views, numbers = build_views(config, data), set()
+    for i in range(len(data)):
+        image = data.image(i)
+        drawn = views.sample(np.random.default_rng(i), *image.shape[:2])
+        shown = views.render(data.sample(i), drawn).views["query"]
+        params = drawn.positives["query"]
+        source = image
+        if params.suppress is not None:
+            number = dict(params.suppress.drawn)["copy"]
+            numbers.add(number)
+            source = perona_malik(image, steps=(4, 9)[number])
+        np.testing.assert_array_equal(shown, apply(source, replace(params, suppress=None), 32))
+    assert numbers == {0, 1}
+    views.warm_up()
+    with pytest.raises(UserError, match=r"made by `cuewise make anisotropic`, and --suppress is robust"):
+        build_views(resolve({"suppress": {"name": "robust", "copies": places}}), data)
+    with pytest.raises(
+        UserError, match=r"has no anisotropic of .*finish it with `cuewise make anisotropic DATA"
+    ):
+        build_views(config, open_data("shapes?n=8&size=64"))
+
+
+def test_a_budget_of_steps_is_the_same_for_sets_of_any_size(folder: Path, tmp_path: Path) -> None:
+    """Original ∪ filtered has twice the images: with loop.budget both arms take the same steps on the same schedule."""
+    made = str(tmp_path / "made")
+    make("anisotropic", str(folder), made)
+    arms = {"original": [str(folder)], "both": [str(folder), made], "filtered": [made]}
+    rates = {}
+    for name, sets in arms.items():
+        out = tmp_path / name
+        small: dict[str, Any] = {
+            "model": "cuewise/resnet-tiny?width=8",
+            "size": 16,
+            "batch_size": 16,
+            "workers": "0",
+        }
+        settings = ["loop.budget=8", "loop.log_every=1"]
+        pretrain(*sets, out=str(out), method="supervised", set=settings, **small)
+        rows = read_metrics(out / "metrics.jsonl")
+        assert rows[-1]["step"] == 8
+        rates[name] = [r["lr"] for r in rows if "lr" in r]
+        written = read_yaml(out / "config.yaml")
+        assert written["epochs"] == (2 if name == "both" else 3)  # 6 and 3 steps in an epoch
+        assert len(open_data(sets).classes) == 3  # joined by name
+    assert rates["original"] == rates["both"] == rates["filtered"]
+    with pytest.raises(UserError, match="exclude each other"):
+        pretrain(str(folder), out=str(tmp_path / "x"), epochs=3, set=["loop.budget=8"])

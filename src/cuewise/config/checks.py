@@ -8,19 +8,18 @@ from cuewise.config.fields import Config, Optim
 from cuewise.errors import UserError
 from cuewise.methods import Method
 from cuewise.views import NEGATIVES, RECIPES, augmentation
-from cuewise.views.suppress import suppressor
 
 
 def check_dials(config: Config, kind: type[Method]) -> None:
     _check_negatives(config, kind)
     _check_augmentations(config, kind)
-    if config.suppress is not None:
-        suppressor(config.suppress)  # or an error that lists them
     if config.crops and not kind.takes_crops:
         raise UserError(f"--crops object has no meaning for {kind.name}: it chooses its crops itself")
     for name, least in (("size", 8), ("epochs", 1), ("batch_size", 2), ("num_nodes", 1)):
         if getattr(config, name) < least:
             raise UserError(f"--{name.replace('_', '-')} {getattr(config, name)}: must be {least} or more")
+    if config.loop.budget is not None and config.loop.budget < 1:
+        raise UserError(f"loop.budget {config.loop.budget}: a number of optimiser steps, 1 or more")
     for name in ("accumulate", "log_every", "val_every"):
         if getattr(config.loop, name) < 1:
             raise UserError(f"loop.{name} {getattr(config.loop, name)}: must be 1 or more")

@@ -72,6 +72,9 @@ class Loop:
     log_every: Annotated[int, "steps between two rows of metrics.jsonl"] = 10
     checkpoint_minutes: Annotated[float, "minutes between checkpoints; each epoch ends with one too"] = 10.0
     val_every: Annotated[int, "epochs between two k-NN accuracies, with --val"] = 1
+    budget: Annotated[
+        int | None, "length of training and of its schedule in optimiser steps, in place of --epochs"
+    ] = None
     timeout_minutes: Annotated[float, "of a collective operation"] = 30.0
     sync_batch_norm: Annotated[
         bool, "batch statistics over all processes instead of each process's own (GPUs)"
@@ -140,10 +143,11 @@ class Config:
         COMMAS,
     ] = field(default_factory=list)
     suppress: Annotated[
-        str | None,
-        "filter half of the views against texture: anisotropic, robust, bilateral, cartoon, gaussian",
+        dict[str, Any] | None,
+        "filter half of the views against texture: anisotropic, robust, bilateral, cartoon, gaussian; its settings are "
+        "--set suppress.* (pairing, share, copies, and the filter's own, as steps=10:20)",
         CUES,
-    ] = None
+    ] = None  # name and its settings
     color_jitter: Annotated[bool, "jitter colours (--no-color-jitter leaves it out) [on]", CUES] = True
     crops: Annotated[
         dict[str, Any],
@@ -196,7 +200,13 @@ class Config:
             self.color_jitter,
             self.size,
             classes,
+            self.suppressed,
         )
+
+    @property
+    def suppressed(self) -> float:
+        """Share of the views that --suppress filters, 0 without."""
+        return float(self.suppress["share"]) if self.suppress else 0.0
 
     def hard_dial(self) -> Hard | None:
         from cuewise.methods.hard import HARD

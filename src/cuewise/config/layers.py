@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +15,36 @@ from cuewise.errors import UserError
 FREE_TO_CHANGE = ("workers", "devices", "num_nodes", "steps", "val")
 
 
+@cache
+def _loader() -> Any:
+    """YAML's safe loader without its minutes and seconds: 10:20 is a range, and YAML 1.1 would read 620."""
+    import yaml
+
+    class Plain(yaml.SafeLoader):
+        pass
+
+    Plain.yaml_implicit_resolvers = {
+        first: [(tag, pattern) for tag, pattern in found if tag != "tag:yaml.org,2002:int"]
+        for first, found in yaml.SafeLoader.yaml_implicit_resolvers.items()
+    }
+    whole = re.compile(r"^(?:[-+]?0b[0-1_]+|[-+]?0[0-7_]+|[-+]?(?:0|[1-9][0-9_]*)|[-+]?0x[0-9a-fA-F_]+)$")
+    Plain.add_implicit_resolver("tag:yaml.org,2002:int", whole, list("-+0123456789"))
+    return Plain
+
+
+def parse_yaml(text: str) -> Any:
+    """A value as YAML writes it."""
+    import yaml
+
+    return yaml.load(text, Loader=_loader())  # a safe loader
+
+
 def read_yaml(file: Path) -> dict[str, Any]:
     """A mapping from a YAML file, or an error that names the line."""
     import yaml
 
     try:
-        content = yaml.safe_load(file.read_text(encoding="utf-8"))
+        content = parse_yaml(file.read_text(encoding="utf-8"))
     except OSError as error:
         raise UserError(f"cannot read the config {file}: {error.strerror}") from error
     except yaml.YAMLError as error:
@@ -45,7 +70,7 @@ def dotted(pairs: list[str]) -> dict[str, Any]:
             if not isinstance(place, dict):
                 raise UserError(f"--set {pair!r}: {parent} is already set to a value")
         try:
-            place[leaf] = yaml.safe_load(value)
+            place[leaf] = parse_yaml(value)
         except yaml.YAMLError:
             raise UserError(
                 f"--set {pair!r}: cannot read the value; put text with special characters in quotes"
@@ -88,6 +113,8 @@ def named_code(settings: Mapping[str, Any]) -> dict[str, str]:
     found = {}
     for option in ("method", "model", "negatives", "suppress", "leave_out", "data", "val"):
         values = settings.get(option) or []
+        if isinstance(values, Mapping):  # --suppress with its settings
+            values = values.get("name") or []
         for value in [values] if isinstance(values, str) else values:
             spec = str(value).partition("?")[0]
             if CODE.fullmatch(spec) and not spec.startswith(NO_CODE):

@@ -15,6 +15,8 @@ from cuewise.methods import Method, method, methods
 from cuewise.methods.hard import HARD
 from cuewise.options import COMMAS, convert
 from cuewise.views.object_crops import Settings as CropSettings
+from cuewise.views.suppress import Settings as SuppressSettings
+from cuewise.views.suppress import filter_options, suppressor
 
 
 def resolve(*layers: Mapping[str, Any]) -> Config:
@@ -29,6 +31,7 @@ def resolve(*layers: Mapping[str, Any]) -> Config:
         )
     hard = _resolve_hard(asked.pop("hard", None) or {}, kind)
     crops = _resolve_crops(asked.pop("crops", None) or {})
+    suppress = _resolve_suppress(asked.pop("suppress", None) or {})
     full = merge({"optim": dict(kind.optim)}, asked)
     if full["optim"].get("schedule") != "step" and not (asked.get("optim") or {}).get("milestones"):
         full["optim"].pop("milestones", None)  # the method's own, of a schedule that is not taken
@@ -36,7 +39,7 @@ def resolve(*layers: Mapping[str, Any]) -> Config:
         full["optim"].pop("warmup_share", None)  # the method's own, where epochs were asked for
     config = _build(Config, full, "")
     config.settings = dataclasses.asdict(_build(kind.Settings, settings, f"{kind.name}."))
-    config.hard, config.crops = hard, crops
+    config.hard, config.crops, config.suppress = hard, crops, suppress
     config.model = kind.model(config.model)
     check_dials(config, kind)
     return config
@@ -73,11 +76,38 @@ def _resolve_crops(asked: Any) -> dict[str, Any]:
     return {"name": name, **dataclasses.asdict(settings)}
 
 
+def _resolve_suppress(asked: Any) -> dict[str, Any] | None:
+    """--suppress NAME (in YAML also `suppress: NAME`) and suppress.*: the policy's settings and the filter's own."""
+    values = dict(asked) if isinstance(asked, Mapping) else {"name": asked}
+    name = values.pop("name", None)
+    if name is None:
+        if values:
+            raise UserError(
+                f"suppress.{next(iter(values))} is a setting of --suppress, which is not given: add --suppress anisotropic"
+            )
+        return None
+    cue = suppressor(name)
+    policy = get_type_hints(SuppressSettings)
+    for key in values:
+        if key not in policy and key not in cue.settings:
+            known = (*policy, *cue.settings)
+            near = nearest(key, known)
+            hint = f"did you mean suppress.{near}?" if near else f"known: {', '.join(known)}"
+            raise UserError(f"no setting suppress.{key} of {name}: {hint}")
+    settings = _build(SuppressSettings, {k: v for k, v in values.items() if k in policy}, "suppress.")
+    own = filter_options(cue, {k: v for k, v in values.items() if k not in policy})
+    settings.check(own)
+    return {"name": name, **dataclasses.asdict(settings), **own}
+
+
 def complete(config: Config, images: int) -> Config:
     """Fill in what depends on the number of images and that nobody set (the method says how)."""
-    steps = max(1, images // config.batch_size) * config.epochs
+    per_epoch = max(1, images // config.batch_size)
+    if config.loop.budget is not None:
+        config = dataclasses.replace(config, epochs=math.ceil(config.loop.budget / per_epoch))
     settings = config.method_class.Settings(**config.settings)
-    return dataclasses.replace(config, settings=dataclasses.asdict(settings.fitted(images, steps)))
+    fitted = settings.fitted(images, config.loop.budget or per_epoch * config.epochs)
+    return dataclasses.replace(config, settings=dataclasses.asdict(fitted))
 
 
 def _build(kind: type[Any], values: Mapping[str, Any], where: str) -> Any:

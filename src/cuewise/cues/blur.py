@@ -109,7 +109,9 @@ class Gaussian(Cue):
         return {"sigma": drawn}
 
     def draw_view(self, u: float, height: int, width: int) -> Drawn:
-        """σ = √(10 + 10u) at 224 px, in proportion below."""
+        """σ = √(10 + 10u) at 224 px, in proportion below, unless another form or a width was asked for."""
+        if self.sigma is not None or self.form != "supervised":
+            return super().draw_view(u, height, width)
         return {"sigma": math.sqrt(10.0 + u * 10.0) * min(1.0, min(height, width) / 224)}
 
     def render(self, image: Pixels, drawn: Drawn) -> Pixels:

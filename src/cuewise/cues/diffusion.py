@@ -166,7 +166,9 @@ class Diffusion(Cue):
         return {"steps": int(rng.integers(self.steps[0], self.steps[1] + 1))}
 
     def draw_view(self, u: float, height: int, width: int) -> Drawn:
-        """10 to 20 steps at 224 px, fewer below."""
+        """10 to 20 steps at 224 px, fewer below; steps that were asked for are taken as they are."""
+        if self.steps is not None:
+            return super().draw_view(u, height, width)
         return {"steps": scaled_steps(min(height, width), 10 + int(u * 11))}
 
 

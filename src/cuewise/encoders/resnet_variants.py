@@ -1,10 +1,11 @@
-"""torchvision's ResNets with a 3×3 stem for small images, or with fewer channels."""
+"""torchvision's ResNets with a 3×3 stem for small images, or with fewer channels; its AlexNet for tiles."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from torch import nn
+from torchvision.models.alexnet import AlexNet
 from torchvision.models.resnet import BasicBlock, Bottleneck, ResNet
 
 from cuewise.errors import UserError
@@ -47,7 +48,18 @@ def narrow(name: str, width: Any, num_classes: int, options: dict[str, Any]) -> 
 
 
 def set_stem(model: nn.Module, name: str, stem: Any) -> None:
-    """`stem=3x3`: a 3×3 convolution of stride 1 and no pooling, as SimCLR on CIFAR-10 and STL-10."""
+    """`stem=3x3`: a 3×3 convolution of stride 1 and no pooling, as SimCLR on CIFAR-10 and STL-10.
+
+    AlexNet takes `stem=stride2`: its first convolution with stride 2 instead of 4, as Jigsaw on tiles of 64 pixels; weights
+    fit both.
+    """
+    if isinstance(model, AlexNet):
+        if stem not in ("stride2", "stride4"):
+            raise UserError(
+                f"torchvision/{name}?stem={stem}: AlexNet takes the stems stride4 (its own) and stride2"
+            )
+        model.features[0].stride = (2, 2) if stem == "stride2" else (4, 4)
+        return
     if stem not in ("3x3", "7x7") or not isinstance(model, ResNet):
         raise UserError(f"torchvision/{name}?stem={stem}: ResNets take the stems 7x7 (their own) and 3x3")
     if stem == "3x3":

@@ -99,6 +99,7 @@ class Setup:
     color_jitter: bool = True
     size: int = 224
     classes: int = 0
+    suppressed: float = 0.0  # share of the views that --suppress filters
 
 
 @dataclass
@@ -116,7 +117,8 @@ class Step:
 class ViewSpec:
     """A positive view: its role and recipe, which augmentations it adds or drops, which it shares with the first view.
 
-    size  side in pixels; None: the run's
+    size      side in pixels; None: the run's
+    suppress  share that --suppress filters; None: as the run's policy says
     """
 
     role: str
@@ -125,6 +127,7 @@ class ViewSpec:
     drops: tuple[str, ...] = ()
     shares: tuple[str, ...] = ()
     size: int | None = None
+    suppress: float | None = None
 
 
 class Method(nn.Module, ABC):

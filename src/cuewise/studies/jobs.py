@@ -52,7 +52,9 @@ def job_of(config: dict[str, Any], place: Path, measures: tuple[str, ...]) -> Ar
 
 
 def images_of(config: Mapping[str, Any], count: int) -> int:
-    """How many pass through the network: whole batches of `count` images, in every epoch."""
+    """How many pass through the network: whole batches of `count` images, in every epoch, or as many as a budget of steps."""
+    if budget := (config.get("loop") or {}).get("budget"):
+        return int(budget * config["batch_size"])
     return int(count // config["batch_size"] * config["batch_size"] * config["epochs"])
 
 

@@ -36,6 +36,11 @@ class Lab:
         default_factory=dict
     )  # and images of one large object, where there are some
     sets: Sets = field(default_factory=dict)  # role → DATA, see measures.py
+    filtered: Mapping[str, Any] = field(
+        default_factory=dict
+    )  # data and views of studies of texture suppression
+    diffusion: Mapping[str, Any] = field(default_factory=dict)  # what 20 published steps are on these images
+    more_steps: int = 0  # and what 50 are
 
     @property
     def alpha(self) -> float:
@@ -54,6 +59,7 @@ class Lab:
 
 
 SIZE = 32
+WIDE = "size=64"  # images that a filter sees before their crop is taken, in their own colours
 # ---------------------------------------------------------------------------------------------------------- shapes
 # One palette and grey views: where every image has its own colours, they identify it and neither shape nor texture is
 # learned. Patches are large, because the textures of the embedded images are: a patch must hold a piece
@@ -85,6 +91,9 @@ SHAPES = Lab(
         "addone": {**QUICK, "addone": {"queue": 1024, "momentum": 0.99}},
         "byol": {**QUICK, "byol": {"hidden": 512}},
         "hcl": {**QUICK, "hcl": {"queue": 1024, "momentum": 0.99, "smallest": 8}},
+        "densecl": {**QUICK, "densecl": {"queue": 1024, "momentum": 0.99}},
+        "jigsaw": {**QUICK, "jigsaw": {"permutations": 24, "hidden": 512}},
+        "supervised": QUICK,
     },
     patch={"patch_size": "5:12"},
     colour={"data": [f"shapes:aligned?rho=1&n=6400&part=train&{OWN}"], "views": {"gray_p": 0.2}},
@@ -120,7 +129,19 @@ SHAPES = Lab(
         "single_train": [f"shapes:scenes?objects=1&n=1600&part=train&{SCENES}"],
         "single": [f"shapes:scenes?objects=1&n=800&part=test&{SCENES}"],
         "odd": [f"shapes:scenes?odd=0.5&n=800&part=test&{SCENES}"],
+        "wide/probe": [f"shapes:aligned?rho=1&n=1600&part=train&{WIDE}"],
+        "wide/clean": [f"shapes:aligned?rho=1&n=800&part=test&{WIDE}"],
+        "wide/silhouette": [f"shapes:silhouette?n=800&part=test&{WIDE}"],
+        "wide/sketch": [f"shapes:sketch?n=800&part=test&{WIDE}"],
+        "wide/disjoint": [f"shapes:disjoint?n=800&part=test&{WIDE}"],
     },
+    filtered={
+        "data": [f"shapes:aligned?rho=1&n=3200&part=train&{WIDE}"],
+        "views": {"gray_p": 0.2, "scale": [0.4, 1.0]},
+    },
+    # κ = 20 leaves these textures as they are: their contrast is higher than that of photographs
+    diffusion={"steps": 20, "kappa": 60.0},
+    more_steps=50,
 )
 # ----------------------------------------------------------------------------------------------------- photographs
 PHOTOGRAPHS = Lab(
@@ -147,6 +168,10 @@ PHOTOGRAPHS = Lab(
         "addone": {**QUICK, "addone": {"queue": 4096, "momentum": 0.99}},
         "byol": {**QUICK, "byol": {"hidden": 512}},
         "hcl": {**QUICK, "hcl": {"queue": 512, "momentum": 0.99}},
+        "densecl": {**QUICK, "densecl": {"queue": 4096, "momentum": 0.99}},
+        "jigsaw": {**QUICK, "jigsaw": {"permutations": 24, "hidden": 512}},
+        # for an encoder with weights, which --model names
+        "supervised": {"batch_size": 32, "optim": {"lr": 0.08, "warmup_share": 0.1}},
     },
     patch={"patch_size": "4:10"},
     colour={},
@@ -160,6 +185,8 @@ PHOTOGRAPHS = Lab(
     byol_strong=0.5,
     banks=(512, 2048, 8192),
     patch_ranges=("2:5", "4:10", "8:16"),
+    diffusion={"steps": 6},  # 20 at 224 pixels are 6 at 96
+    more_steps=14,
 )
 
 

@@ -38,6 +38,8 @@ def document_of(
         "seeds": list(plan.seeds),
         "epochs": plan.epochs,
         "method": plan.lab.main,
+        "model": plan.lab.base["model"],
+        "size": plan.lab.base["size"],
         "precision": plan.lab.base.get("precision", "auto"),
         "budget_minutes": budget,
         "warnings": list(warnings),
@@ -108,11 +110,29 @@ def study_part(study: Study, table: Table, plan: StudyPlan) -> dict[str, Any]:
     }
 
 
+def curves_of(figure: Figure, table: Table, arms: Sequence[str]) -> list[dict[str, Any]]:
+    """One line per arm and quantity over training: the values of QUANTITY/NUMBER at each NUMBER."""
+    series = []
+    for arm in arms:
+        for quantity in figure.quantities:
+            names = [q for q in table.quantities if q.rpartition("/")[0] == quantity and table.has([arm], q)]
+            points = [(float(name.rpartition("/")[2]), table.interval(arm, name)) for name in names]
+            if points:
+                x, intervals = zip(*sorted(points))
+                y, low, high = (list(part) for part in zip(*intervals))
+                label = arm if len(figure.quantities) == 1 else f"{arm} {quantity}"
+                series.append({"name": label, "x": list(x), "y": y, "low": low, "high": high})
+    return series
+
+
 def figure_of(figure: Figure, study: Study, table: Table, plan: StudyPlan) -> dict[str, Any] | None:
     """In the form of audit.json; None where none of its quantities was measured."""
     by_name = {a.name: a for a in study.arms(plan.lab)}
     series, numbers = [], True
     groups = figure.groups(plan.lab)
+    if figure.over:
+        series = curves_of(figure, table, [n for names in groups.values() for n in names])
+        groups = {}
     for group, names in groups.items():
         arms = [n for n in names if n in table.values]
         for quantity in figure.quantities:

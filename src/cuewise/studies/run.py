@@ -53,6 +53,8 @@ def run_studies(
     arms: Sequence[str] = (),
     precision: str = "auto",
     method: str | None = None,
+    model: str | None = None,
+    size: int | None = None,
     overwrite: bool = False,
     lab: Lab | None = None,
 ) -> dict[str, Any]:
@@ -61,6 +63,8 @@ def run_studies(
     if seeds < 1:
         raise UserError(f"--seeds {seeds}: must be 1 or more ({ENOUGH_SEEDS} for intervals that can decide)")
     lab = with_method(in_precision(lab or lab_of(data, val, ood), precision), method)
+    own = {"model": model, "size": size}
+    lab = replace(lab, base=merge(lab.base, {k: v for k, v in own.items() if v is not None}))
     chosen = only_arms(choose(names), lab, arms)
     check_folder(out, "study", resume=True, overwrite=overwrite)
     workers, threads = job_count(jobs)
@@ -137,6 +141,7 @@ def budgeted(
         "lab": lab.name,
         "method": lab.main,
         "precision": lab.base.get("precision", "auto"),
+        "network": [lab.base["model"], lab.base["size"]],
     }
     if note.is_file() and (saved := json.loads(note.read_text())).get("asked") == asked:
         return int(saved["epochs"])

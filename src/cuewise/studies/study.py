@@ -34,6 +34,7 @@ class Figure:
     ylabel: str
     quantities: tuple[str, ...]
     groups: Callable[[Lab], Mapping[str, Sequence[str]]]  # line → its arms in order
+    over: str = ""  # "training": a line per arm through QUANTITY/NUMBER, over the numbers
 
 
 @dataclass(frozen=True, eq=False)

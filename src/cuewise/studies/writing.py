@@ -103,7 +103,7 @@ def _table(study: Mapping[str, Any], key: str) -> list[str]:
     """Quantities down, arms across."""
     arms = [a for a in study["arms"] if key == "means" or a["name"] != study["base"]]
     rows = [f"| | {' | '.join(_cell(a['name']) for a in arms)} |", "| --- |" + " --- |" * len(arms)]
-    for quantity in study["quantities"]:
+    for quantity in (q for q in study["quantities"] if not q.startswith("curve/")):  # those are a figure
         cells = [_number(a[key].get(quantity), signed=key == "differences") for a in arms]
         rows.append(f"| {quantity} | {' | '.join(cells)} |")
     return rows

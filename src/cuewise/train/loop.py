@@ -51,7 +51,7 @@ class Run:
 
     @property
     def total(self) -> int:
-        return self.loader.steps_per_epoch * self.config.epochs
+        return self.config.loop.budget or self.loader.steps_per_epoch * self.config.epochs
 
     @property
     def first(self) -> bool:

@@ -73,7 +73,8 @@ def run_pretrain(
     fabric = launch(config.devices, config.num_nodes, config.precision, config.loop.timeout_minutes)
     fabric.launch()
     run = build(config, out, data, fabric)
-    reads = [*config.data, *config.val, config.model, *config.texture_data]
+    copies = (config.suppress or {}).get("copies", [])
+    reads = [*config.data, *config.val, config.model, *config.texture_data, *copies]
     with (
         explain_full_disk(out, "resume with --resume from the last checkpoint"),
         claimed(out, fabric, resume, overwrite, reads) as claim,
@@ -218,9 +219,10 @@ def card_of(config: Config) -> dict[str, Any]:
         "alpha_mode": config.alpha_mode,
         "patch_size": config.patch_size,
         "hard": dict(config.hard),
-        "suppress": config.suppress,
+        "suppress": config.suppress["name"] if config.suppress else None,
         "leave_out": list(config.left_out),
         "color_jitter": config.color_jitter,
+        **({"suppress_settings": dict(config.suppress)} if config.suppress else {}),
         **({"crops": dict(config.crops)} if config.crops else {}),
     }
     return {"size": config.size, "method": config.method, "cues": cues}

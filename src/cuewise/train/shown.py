@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import fields, replace
+from typing import Any
 
 from cuewise.config import Config
 from cuewise.data import Dataset
@@ -12,7 +14,9 @@ from cuewise.views import NEGATIVES, RECIPES, Negative, Recipe, Styles, View, Vi
 from cuewise.views.box_sources import box_source
 from cuewise.views.object_crops import ObjectCrops, mean_area
 from cuewise.views.object_crops import Settings as CropSettings
-from cuewise.views.suppress import SHARE
+from cuewise.views.partners import made_copies
+from cuewise.views.suppress import Settings as SuppressSettings
+from cuewise.views.suppress import hashable
 
 
 def build_views(config: Config, data: Dataset) -> Views:
@@ -30,6 +34,10 @@ def build_views(config: Config, data: Dataset) -> Views:
         follows=tuple(name for name in kind.needs if name in ("boxes", "mask")),
         crops=kind.regions(setup, data)
         or (build_crops(config, data, positives[0].recipe.scale[0]) if config.crops else None),
+        paired=bool(config.suppress and config.suppress["pairing"] == "image"),
+        copies=made_copies(data, config.suppress["copies"], config.suppress["name"])
+        if config.suppress and config.suppress["copies"]
+        else None,
     )
 
 
@@ -58,7 +66,7 @@ def build_crops(config: Config, data: Dataset, low: float) -> ObjectCrops:
 def positive_view(spec: ViewSpec, config: Config, styles: Styles, first: str | None) -> View:
     """Augmentations added, dropped, shared with the first view (by views.same, with all views)."""
     same = config.views.same
-    recipe = adapt(RECIPES[spec.recipe], config, spec.size or config.size)
+    recipe = adapt(RECIPES[spec.recipe], config, spec.size or config.size, spec.suppress)
     for name in (*spec.adds, *same):
         recipe = augmentation(name).switched_on(recipe)
     for name in spec.drops:
@@ -81,7 +89,7 @@ def build_negatives(config: Config, setup: Setup, data: Dataset) -> list[Negativ
     return made
 
 
-def adapt(recipe: Recipe, config: Config, size: int) -> Recipe:
+def adapt(recipe: Recipe, config: Config, size: int, share: float | None = None) -> Recipe:
     """A published recipe at a size, with what --set views.*, --suppress and --no-color-jitter change."""
     v = config.views
     changes = {
@@ -98,6 +106,30 @@ def adapt(recipe: Recipe, config: Config, size: int) -> Recipe:
     if v.scale_blur and size < 224:
         recipe = recipe.scaled_blur()
     if config.suppress:
-        blur_p = 0.5 if v.blur_p is None else v.blur_p  # in every recipe: 0.5 / 0.25 / 0.25
-        recipe = replace(recipe, suppress=config.suppress, suppress_p=SHARE, blur_p=blur_p)
+        recipe = suppressing(recipe, config.suppress, v.blur_p, share)
     return recipe.with_color_jitter(config.color_jitter)
+
+
+def suppressing(
+    recipe: Recipe, asked: Mapping[str, Any], blur_p: float | None, share: float | None
+) -> Recipe:
+    """The policy in every recipe: a share of the views is filtered, half of the others are blurred (0.5 / 0.25 / 0.25).
+
+    share: what the method says of this view instead; such views are a pair that differs in the filter alone.
+    """
+    policy = {f.name for f in fields(SuppressSettings)} | {"name"}
+    if share is not None and (blur_p or asked["pairing"] == "image"):
+        what = "views.blur_p" if blur_p else "suppress.pairing=image"
+        raise UserError(
+            f"{what} has no meaning with jigsaw.patchwise, which filters tile by tile and blurs none; leave it out"
+        )
+    if blur_p is None:
+        blur_p = 0.5 if share is None else 0.0
+    return replace(
+        recipe,
+        suppress=asked["name"],
+        suppress_p=asked["share"] if share is None else share,
+        suppress_options=hashable({k: v for k, v in asked.items() if k not in policy}),
+        suppress_copies=len(asked["copies"]),
+        blur_p=blur_p,
+    )

@@ -51,14 +51,15 @@ def pretrain(
         raise UserError("--pretrained belongs to --model: name the one whose weights to start from")
     if pretrained:
         asked["model"] = with_pretrained(asked["model"], pretrained)
-    if "hard" in asked and isinstance(asked["hard"], str):
-        asked["hard"] = {"name": asked["hard"]}
-    if "crops" in asked and isinstance(asked["crops"], str):
-        asked["crops"] = {"name": asked["crops"]}
+    for dial in ("hard", "crops", "suppress"):
+        if isinstance(asked.get(dial), str):
+            asked[dial] = {"name": asked[dial]}
     if data:
         asked["data"] = joined(data)
     layers: list[Mapping[str, Any]] = [settings_of(str(config))] if config else []
     typed = [set if isinstance(set, Mapping) else dotted(list(set or [])), asked]
+    if "epochs" in asked and (typed[0].get("loop") or {}).get("budget") is not None:
+        raise UserError("--epochs and loop.budget (in optimiser steps) exclude each other: give one of them")
     for layer in layers:
         refuse_code(layer, str(config), *typed)
     layers += typed

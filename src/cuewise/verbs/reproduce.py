@@ -48,6 +48,10 @@ def reproduce(
         str | None,
         "moco or simclr, for studies that are not about a method [simclr on shapes, moco on photographs]",
     ] = None,
+    model: Annotated[
+        str | None, "backbone of all arms that name none, with or without weights [the lab's small one]"
+    ] = None,
+    size: Annotated[int | None, "side of the views in pixels, of all arms that name none [32]"] = None,
     overwrite: Annotated[bool, "start again, the trained arms in --out included"] = False,
 ) -> Result:
     """Test the papers' claims at lab scale: train, measure over seeds, say what held.
@@ -70,5 +74,7 @@ def reproduce(
         arms=texts(arms),
         precision=precision,
         method=method,
+        model=model,
+        size=size,
         overwrite=overwrite,
     )

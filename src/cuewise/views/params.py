@@ -64,6 +64,7 @@ class Suppress:
 
     kind: str
     drawn: tuple[tuple[str, Any], ...] = ()
+    options: tuple[tuple[str, Any], ...] = ()  # of the filter, as they were asked for
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +107,9 @@ class ViewParams:
             crop=Crop(**plain.pop("crop")),
             jitter=None if jitter is None else Jitter(**jitter),
             style=None if style is None else StyleDraw(**style),
-            suppress=None if suppress is None else Suppress(suppress["kind"], _pairs(suppress["drawn"])),
+            suppress=None
+            if suppress is None
+            else Suppress(suppress["kind"], _pairs(suppress["drawn"]), _pairs(suppress["options"])),
             own=_pairs(plain.pop("own", ())),
             region=None if region is None else Region(**region),
             **plain,
@@ -114,4 +117,4 @@ class ViewParams:
 
 
 def _pairs(values: Iterable[Sequence[Any]]) -> tuple[tuple[str, Any], ...]:
-    return tuple((name, value) for name, value in values)
+    return tuple((name, tuple(value) if isinstance(value, list) else value) for name, value in values)

@@ -1,4 +1,4 @@
-"""Which texture belongs to which training image: by the manifest that `cuewise make` wrote, else by name."""
+"""Which copy (a texture, a filtered image) belongs to which image: by the manifest that `cuewise make` wrote, else by name."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import importlib
 import json
 import os
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 from cuewise.data import Dataset, open_data
 from cuewise.data.headers import has_image_ending
 from cuewise.errors import UserError
-from cuewise.views.textures import MadeTextures
+from cuewise.views.textures import MadeCopies, MadeTextures
 
 
 def made_textures(data: Dataset, places: list[str], count: int) -> MadeTextures:
@@ -29,10 +30,26 @@ def made_textures(data: Dataset, places: list[str], count: int) -> MadeTextures:
     return MadeTextures(sets, tuple(match(data, there, place) for there, place in zip(sets, places)))
 
 
-def match(data: Dataset, textures: Dataset, place: str) -> NDArray[np.int64]:
-    """For each image of `data` the number of its texture; −1 where the maker found the image broken.
+def made_copies(data: Dataset, places: list[str], kind: str) -> MadeCopies:
+    """Sets that `cuewise make KIND` wrote of the images of `data`."""
+    option = "suppress.copies"
+    for place in places:
+        said = {row["kind"] for row in islice(_rows(Path(place)), 1) if row.get("kind")}
+        if said and said != {kind}:
+            raise UserError(
+                f"{option} {place}: made by `cuewise make {said.pop()}`, and --suppress is {kind}; give one of the two"
+            )
+    sets = tuple(open_data([place]) for place in places)
+    partners = tuple(match(data, there, place, option, kind) for there, place in zip(sets, places))
+    return MadeCopies(sets, partners, option, kind)
 
-    An image without a texture, or with two, is an error that names it.
+
+def match(
+    data: Dataset, textures: Dataset, place: str, option: str = "--texture-data", kind: str = "texture"
+) -> NDArray[np.int64]:
+    """For each image of `data` the number of its copy; −1 where the maker found the image broken.
+
+    An image without a copy, or with two, is an error that names it.
     """
     names = {textures.name(i): i for i in range(len(textures))}
     listed = list(manifest(Path(place)))
@@ -55,9 +72,9 @@ def match(data: Dataset, textures: Dataset, place: str) -> NDArray[np.int64]:
         partners[i] = -1 if found is None else found
     if missing:
         raise UserError(
-            f"--texture-data {place} has no texture of {missing[0]}"
+            f"{option} {place} has no {kind} of {missing[0]}"
             + (f" and {len(missing) - 1} more" if len(missing) > 1 else "")
-            + f" ({len(data)} images): finish it with `cuewise make texture DATA {place}`"
+            + f" ({len(data)} images): finish it with `cuewise make {kind} DATA {place}`"
         )
     return partners
 
@@ -81,7 +98,7 @@ def _rows(folder: Path) -> Iterator[dict[str, Any]]:
                 yield from (json.loads(line) for line in file)
         elif table.is_file():
             parquet = importlib.import_module("pyarrow.parquet")
-            yield from parquet.read_table(table, columns=["source", "name"]).to_pylist()
+            yield from parquet.read_table(table, columns=["source", "name", "kind"]).to_pylist()
     except (ValueError, KeyError) as error:
         raise UserError(f"{folder}: its manifest cannot be read ({error}); make the set again") from None
     except ImportError:

@@ -12,7 +12,7 @@ from cuewise.cues.stylize import StyleDraw
 from cuewise.errors import UserError
 from cuewise.views.augmentations import augmentation
 from cuewise.views.params import Crop, Jitter, Region, ViewParams
-from cuewise.views.suppress import draw_suppress, suppressor
+from cuewise.views.suppress import Options, draw_suppress, suppressor
 
 Range = tuple[float, float]
 
@@ -51,6 +51,8 @@ class Recipe:
         None  # filter against texture, of a share suppress_p of the views; those are not blurred
     )
     suppress_p: float = 0.0
+    suppress_options: Options = ()  # of the filter
+    suppress_copies: int = 0  # sets of copies made beforehand, one of which is drawn
 
     def __post_init__(self) -> None:
         for field in fields(self):
@@ -64,7 +66,7 @@ class Recipe:
         if not 0 <= self.style_strength[0] <= self.style_strength[1] <= 1:
             raise UserError(f"recipe style_strength={self.style_strength}: give 0 <= low <= high <= 1")
         if self.suppress is not None:
-            suppressor(self.suppress)  # or an error that lists them
+            suppressor(self.suppress, self.suppress_options)  # or an error that lists them
         if self.size < 1:
             raise UserError(f"recipe size={self.size}: must be at least 1 pixel")
         if min(self.jitter) < 0 or self.jitter[3] > 0.5:
@@ -106,7 +108,11 @@ class Recipe:
             rotation=90 * (1 + int(3 * u[14])) if u[13] < self.rotation_p else 0,
             style=self.draw_style(rng) if self.style_p else None,
             own=tuple((name, _draw_own(name, rng)) for name in self.own) if self.own else (),
-            suppress=draw_suppress(suppress, u[11], height, width) if suppress else None,
+            suppress=draw_suppress(
+                suppress, u[11], height, width, self.suppress_options, self.suppress_copies
+            )
+            if suppress
+            else None,
             region=region,
         )
 
@@ -195,6 +201,8 @@ RECIPES: dict[str, Recipe] = {
     "cmc": Recipe(scale=(0.2, 1.0)),
     # Tian et al. 2020, InfoMin: crop, flip, jitter, blur, grey; RandAugment is added by the method
     "infomin": Recipe(scale=(0.2, 1.0), jitter=(0.8, 0.8, 0.8, 0.2), jitter_p=0.8, gray_p=0.2, blur_p=0.5),
+    # Noroozi and Favaro 2016, Jigsaw: the central square of the image, grey now and then; the method cuts the tiles
+    "puzzle": Recipe(scale=(1.0, 1.0), ratio=(1.0, 1.0), flip_p=0.0, gray_p=0.3),
     # the image that InfoMin's jigsaw tiles are cut from: crop, flip
     "jigsaw": Recipe(scale=(0.6, 1.0)),
 }

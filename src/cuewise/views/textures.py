@@ -37,25 +37,46 @@ class Textures(Protocol):
 
 
 @dataclass(frozen=True)
-class MadeTextures:
-    """Textures from image sets that mirror the training set, one set for each negative of an image."""
+class MadeCopies:
+    """Copies from image sets that mirror the training set."""
 
     sets: tuple[Dataset, ...]
     partners: tuple[NDArray[np.int64], ...]  # for each set: training image → image of the set, −1 without
+    option: str = "--texture-data"  # that names the sets
+    kind: str = "texture"  # of `cuewise make`
 
-    def texture(self, image: Pixels, index: int, number: int) -> Pixels:
+    def image(self, index: int, number: int) -> Pixels:
+        """The copy of training image `index` in set `number`."""
         there, partner = self.sets[number], int(self.partners[number][index])
         if partner < 0:
             raise UserError(
-                f"--texture-data has no texture of image {index}: it could not be read when they were made; "
-                "run `cuewise make texture` again"
+                f"{self.option} has no {self.kind} of image {index}: it could not be read when they were made; "
+                f"run `cuewise make {self.kind}` again"
             )
         try:
             return there.image(partner)
         except BrokenImage as error:
             raise UserError(
-                f"--texture-data: {error.name} {error.why}; delete it and run `cuewise make texture` again"
+                f"{self.option}: {error.name} {error.why}; delete it and run `cuewise make {self.kind}` again"
             ) from None
+
+    def copy(self, image: Pixels, index: int, number: int) -> Pixels:
+        """The same, of the size of the image: crops are drawn for that."""
+        found = self.image(index, number)
+        if found.shape != image.shape:
+            raise UserError(
+                f"{self.option}: the copy of image {index} has {found.shape[1]}×{found.shape[0]} pixels and the image "
+                f"{image.shape[1]}×{image.shape[0]}; make the copies from this set"
+            )
+        return found
+
+
+@dataclass(frozen=True)
+class MadeTextures(MadeCopies):
+    """One set of textures for each negative of an image."""
+
+    def texture(self, image: Pixels, index: int, number: int) -> Pixels:
+        return self.image(index, number)
 
     def warm_up(self) -> None:
         """Nothing to compile."""

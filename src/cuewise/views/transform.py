@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
+from functools import cache
 from typing import Any, Protocol
 
 import numpy as np
@@ -18,6 +19,8 @@ from cuewise.views.operations import apply
 from cuewise.views.params import Crop, Region, ViewParams
 from cuewise.views.recipes import Recipe
 from cuewise.views.styles import DRAWN, Styles
+from cuewise.views.suppress import COPY
+from cuewise.views.textures import MadeCopies
 
 Pixels = NDArray[np.uint8]
 
@@ -70,6 +73,8 @@ class Views:
     adding, changing or dropping negatives leaves every positive as it was, to the bit.
 
     compared  augmentations: the fact "shared" says for each which later views drew what the first one did, A×(V−1)
+    paired    all views of an image are filtered by --suppress together, or none
+    copies    filtered copies made beforehand, in place of filtering
     follows   facts that follow each positive view ("boxes", "mask"), as "ROLE.boxes"
     crops     crops from boxes of objects; the facts "ROLE.region" and "ROLE.crop" (left, top, right, bottom) say which
     """
@@ -80,6 +85,8 @@ class Views:
     compared: tuple[str, ...] = ()
     follows: tuple[str, ...] = ()
     crops: CropLaw | None = None
+    paired: bool = False
+    copies: MadeCopies | None = None
 
     def __post_init__(self) -> None:
         seen: list[str] = []
@@ -114,7 +121,12 @@ class Views:
         """Draw the parameters of all views of a height×width image, each crop from its region."""
         drawn: dict[str, ViewParams] = {}
         for view, region in zip(self.positives, regions or (None,) * len(self.positives)):
-            params = view.recipe.sample(rng, height, width, region)
+            recipe, first = view.recipe, next(iter(drawn.values()), None)
+            if self.paired and first is not None and recipe.suppress:
+                recipe = _decided(recipe, first.suppress is not None)
+            params = recipe.sample(rng, height, width, region)
+            if self.paired and first is not None and recipe.suppress:
+                params = replace(params, suppress=first.suppress)
             if view.copy:
                 params = copied(params, drawn[view.copy_from], view.copy)
             drawn[view.role] = params
@@ -130,7 +142,11 @@ class Views:
         for view in self.positives:
             drawn, size = params.positives[view.role], view.recipe.size
             source = self.styles.before_the_crop(sample.image, drawn.style, sample.name)
-            views[view.role] = apply(source, drawn, size, self.styles)
+            applied = drawn
+            if self.copies is not None and drawn.suppress is not None:
+                source = self.copies.copy(sample.image, sample.index, int(dict(drawn.suppress.drawn)[COPY]))
+                applied = replace(drawn, suppress=None)
+            views[view.role] = apply(source, applied, size, self.styles)
             origin = Origin(sample, views[view.role], drawn, memo)
             for negative in self.negatives:  # at once, while the view is still in the processor's cache
                 if negative.source == view.role:
@@ -161,11 +177,20 @@ class Views:
         """Run every operation once on an image of noise, so that its kernel is compiled."""
         rng = np.random.default_rng(0)
         noise = Sample(rng.integers(0, 256, (96, 96, 3), dtype=np.uint8))
-        plain = replace(self, negatives=())
+        positives = self.positives
+        if self.copies is not None:  # there are none of noise
+            positives = [replace(v, recipe=replace(v.recipe, suppress=None)) for v in positives]
+        plain = replace(self, negatives=(), positives=positives, copies=None)
         for _ in range(24):  # enough draws for every operation of a recipe to happen
             plain(noise, rng)
         for negative in self.negatives:
             negative.warm_up()
+
+
+@cache
+def _decided(recipe: Recipe, filtered: bool) -> Recipe:
+    """A recipe of which every view is filtered, or none: what the first view of the image drew."""
+    return replace(recipe, suppress_p=float(filtered))
 
 
 def corners(place: Region | Crop | None) -> NDArray[np.float32]:

@@ -1,0 +1,178 @@
+"""Texture suppression: a supervised arm's own answers before and after fine-tuning, probes on filtered arms, pretext curves."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, Self
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import nn
+
+from cuewise.audits.answerer import Answerer
+from cuewise.audits.change import change
+from cuewise.audits.engine import Engine
+from cuewise.audits.gradcam import grad_cam
+from cuewise.audits.measured import Measured
+from cuewise.audits.measures import accuracy, right_on_copies
+from cuewise.audits.saliency import spread_area
+from cuewise.data import Dataset
+from cuewise.encoders import Encoder
+from cuewise.encoders.embed import evaluation_view
+from cuewise.probes import Probe
+from cuewise.probes.finetune import TUNINGS, FinetuneProbe
+from cuewise.studies.labs import Lab
+from cuewise.studies.measures.arm import TrainedArm
+from cuewise.studies.measures.measure import Quantities, measure
+from cuewise.train.log import read_metrics
+from cuewise.train.reload import load_config, load_method
+
+TUNING = replace(TUNINGS["clean"], batch_size=32, epochs=None, iterations=40, drops=())
+PART = 200  # images of which changed copies are made
+SALIENT = 96  # images whose saliency is measured
+LOWPASS = (0.5, 0.375, 0.25)
+NOISE = ("gaussian_noise", "shot_noise", "impulse_noise")
+WEATHER = ("snow", "frost", "fog", "brightness")
+SEVERITY = 3
+POINTS = 10  # of a curve over training
+FREE = ("silhouette", "sketch")  # sets of the embedded images without texture
+
+
+class ClassifierHead(Probe):
+    """A linear layer that was trained with its network, as a probe on its features."""
+
+    protocol = "the arm's own classifier"
+
+    def __init__(self, head: nn.Module) -> None:
+        self.head = head
+
+    def fit(self, X: Any, y: Any, groups: Any = None) -> Self:
+        return self
+
+    @torch.no_grad()
+    def predict_proba(self, X: Any) -> NDArray[np.float32]:
+        found: NDArray[np.float32] = self.head(torch.from_numpy(np.asarray(X))).softmax(1).numpy()
+        return found
+
+
+def tests_of(lab: Lab) -> dict[str, str]:
+    """Name → role of the sets that a supervised arm is tested on."""
+    if "wide/clean" in lab.sets:
+        return {name: f"wide/{name}" for name in ("clean", *FREE, "disjoint")}
+    others = {role.partition("/")[2]: role for role in lab.sets if role.startswith("ood/")}
+    return {"clean": "clean", **others}
+
+
+@measure("answers", "answers of a supervised arm's own classifier, before and after fine-tuning on clean images: accuracy "
+         "on every test set, without high frequencies, under noise and weather; saliency and confidence",
+         "clean", "wide/?", "ood/?")  # fmt: skip
+def answers(arm: TrainedArm) -> Quantities:
+    method = load_method(arm.folder)
+    train = arm_data(arm)
+    head = method.classifier
+    assert isinstance(head, nn.Module)
+    out = scored(arm, arm.model, Answerer(ClassifierHead(head), train.classes, "own"), "before")
+    assert train.labels is not None
+    seed = load_config(arm.folder).seed
+    tuned = FinetuneProbe(arm.model.encoder, TUNING, seed=seed, workers=0).fit(train, train.labels).network_
+    encoder = tuned[0]
+    assert isinstance(encoder, Encoder)
+    model = Measured("tuned", encoder, engine=Engine(workers=0))
+    return out | scored(arm, model, Answerer(ClassifierHead(tuned[1]), train.classes, "tuned"), "after")
+
+
+def arm_data(arm: TrainedArm) -> Dataset:
+    """The images that the arm was trained on, unfiltered."""
+    from cuewise.studies.measures.arm import opened
+
+    return opened(tuple(load_config(arm.folder).data))
+
+
+def scored(arm: TrainedArm, model: Measured, answerer: Answerer, when: str) -> Quantities:
+    """WHEN/NAME for every set and change; texture_free is the mean over sets without texture or over other domains."""
+    sets = tests_of(arm.lab)
+    out = {name: accuracy(model, answerer, arm.data(role)).value for name, role in sets.items()}
+    free = [n for n in sets if n in FREE] or [n for n in sets if n != "clean"]
+    out["texture_free"] = float(np.mean([out[n] for n in free]))
+    whole = arm.data(sets["clean"])
+    part = whole.select(np.random.default_rng(0).permutation(len(whole))[:PART])
+    kinds = {
+        "lowpass": [change("lowpass", keep=k) for k in LOWPASS],
+        "noise": [change("corrupted", corruption=c, severity=SEVERITY) for c in NOISE],
+        "weather": [change("corrupted", corruption=c, severity=SEVERITY) for c in WEATHER],
+    }
+    every = [c for changes in kinds.values() for c in changes]
+    right = right_on_copies(model, answerer, part, every).mean(0)
+    for name, changes in kinds.items():
+        out[name], right = float(np.mean(right[: len(changes)])), right[len(changes) :]
+    out |= confidence(model, answerer, whole) | {"saliency": saliency(model, answerer, part)}
+    return {f"{when}/{name}": value for name, value in out.items()}
+
+
+def confidence(model: Measured, answerer: Answerer, data: Dataset) -> Quantities:
+    """Mean probability of the answer on the images that the model gets right."""
+    found = model.features(data)
+    p = answerer.probabilities(found.features)
+    right = p.argmax(1) == answerer.labels(data)[found.index]
+    return {"confidence": float(p.max(1)[right].mean())} if right.any() else {}
+
+
+def saliency(model: Measured, answerer: Answerer, data: Dataset) -> float:
+    """Mean share of the image at half the greatest saliency or more, for the model's answer."""
+    encoder, probe = model.encoder, answerer.probe
+    assert isinstance(probe, ClassifierHead)
+    card = encoder.card
+    views = np.stack(
+        [
+            evaluation_view(data.image(i), card.size, card.interpolation)
+            for i in range(min(SALIENT, len(data)))
+        ]
+    )
+    parts = []
+    for x in encoder.normalise(torch.from_numpy(views)).split(32):
+        maps, _ = grad_cam(encoder.backbone, x, lambda t: probe.head(encoder(t)))
+        parts.append(spread_area(maps.numpy()))
+    return float(np.concatenate(parts).mean())
+
+
+@measure("wide", "a linear probe on images of 64 pixels in their own colours, tested without texture and on new textures",
+         "wide/probe", "wide/")  # fmt: skip
+def wide(arm: TrainedArm) -> Quantities:
+    out = {
+        r: arm.accuracy("wide/probe", r) for r in arm.lab.sets if r.startswith("wide/") and r != "wide/probe"
+    }
+    return out | {"wide/texture_free": float(np.mean([out[f"wide/{n}"] for n in FREE]))}
+
+
+@measure(
+    "pretext", "loss and accuracy of the pretext task over training, early and at its end", "probe", version=1
+)
+def pretext(arm: TrainedArm) -> Quantities:
+    """curve/loss/N at N tenths of training; early is the first tenth relative to the loss of knowing nothing."""
+    rows = [r for r in read_metrics(arm.folder / "metrics.jsonl") if "train/loss" in r]
+    out: Quantities = {}
+    for key in ("loss", "accuracy"):
+        values = [(r["step"], r[f"train/{key}"]) for r in rows if f"train/{key}" in r]
+        if values:
+            out |= curve(key, np.array(values, np.float64))
+    chance = load_method(arm.folder).chance_loss
+    if chance:
+        out["pretext/early"] = out["curve/loss/1"] / chance
+        out["pretext/end"] = out[f"curve/loss/{POINTS}"] / chance
+    if f"curve/accuracy/{POINTS}" in out:
+        out["pretext/accuracy"] = out[f"curve/accuracy/{POINTS}"]
+    return out
+
+
+def curve(key: str, values: NDArray[np.float64]) -> Mapping[str, float]:
+    """Means over each tenth of training; a tenth without a row takes the row nearest to it."""
+    steps, last = values[:, 0], values[-1, 0]
+    out = {}
+    for n in range(POINTS):
+        low, high = last * n / POINTS, last * (n + 1) / POINTS
+        inside = (steps > low) & (steps <= high)
+        found = values[inside, 1] if inside.any() else values[[np.abs(steps - high).argmin()], 1]
+        out[f"curve/{key}/{n + 1}"] = float(found.mean())
+    return out

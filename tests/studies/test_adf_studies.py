@@ -1,0 +1,134 @@
+"""The studies of texture suppression: every arm can be trained, and what they measure is there."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from cuewise.config import merge, resolve
+from cuewise.studies import adf_filters, adf_jigsaw, adf_ssl, adf_stylised, adf_supervised
+from cuewise.studies.labs import PHOTOGRAPHS, SHAPES, Lab
+from cuewise.studies.measures import TrainedArm, find_measure
+from cuewise.studies.measures.suppression import TUNING, curve
+from cuewise.studies.results import curves_of
+from cuewise.studies.study import Study
+from cuewise.studies.table import Table
+from cuewise.train.pretrain import run_pretrain
+from tests.studies.tiny import LAB
+
+MODULES = (adf_supervised, adf_filters, adf_ssl, adf_jigsaw, adf_stylised)
+STUDIES = [m.STUDY for m in MODULES]
+PHOTOS = replace(
+    PHOTOGRAPHS,
+    base={**PHOTOGRAPHS.base, "data": ["p"]},
+    sets={"probe": ["p"], "clean": ["q"], "ood_train": ["p"], "ood/art": ["a"], "ood/sketch": ["s"]},
+)
+WIDE = {
+    f"wide/{name}": [f"shapes:{split}?n=32&part=test&size=64"]
+    for name, split in {
+        "probe": "aligned",
+        "clean": "aligned",
+        "silhouette": "silhouette",
+        "sketch": "sketch",
+        "disjoint": "disjoint",
+    }.items()
+}
+TINY = replace(
+    LAB,
+    base={**LAB.base, "optim": {"warmup_epochs": 0}},
+    sets={**LAB.sets, **WIDE},
+    filtered={"data": ["shapes:aligned?rho=1&n=64&size=64"], "views": {"gray_p": 0.2}},
+)
+
+
+@pytest.mark.parametrize("study", STUDIES, ids=lambda s: s.name)
+@pytest.mark.parametrize("lab", [SHAPES, PHOTOS], ids=lambda x: x.name)
+def test_every_arm_is_a_configuration_with_the_same_steps(study: Study, lab: Lab) -> None:
+    arms = {a.name: resolve(lab.config(a.settings, a.method or lab.main, 0, 3)) for a in study.arms(lab)}
+    assert len({tuple(c.data) for c in arms.values()}) == 1
+    assert {c.epochs for c in arms.values()} == {3}
+    assert {c.loop.budget for c in arms.values()} == {None}
+    by_method: dict[str, set[int]] = {}
+    for c in arms.values():
+        by_method.setdefault(c.method, set()).add(c.batch_size)
+    assert all(len(sizes) == 1 for sizes in by_method.values())
+    for claim in study.claims:
+        cells = {cell for d in claim.differences(lab) for cell in d.cells}
+        assert {arm for arm, _ in cells} <= set(arms)
+    assert {n for f in study.figures for names in f.groups(lab).values() for n in names} <= set(arms)
+
+
+def trained(study: Study, name: str, place: Path, **more: object) -> TrainedArm:
+    arm = next(a for a in study.arms(TINY) if a.name == name)
+    config = merge(TINY.config(arm.settings, arm.method or "moco", 0, 1), {"batch_size": 32}, more)
+    run_pretrain([config], place / name.replace(" ", "-"))
+    return TrainedArm(place / name.replace(" ", "-"), TINY)
+
+
+def test_answers_before_and_after_fine_tuning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    where = "cuewise.studies.measures.suppression"
+    monkeypatch.setattr(f"{where}.TUNING", replace(TUNING, iterations=2))
+    monkeypatch.setattr(f"{where}.PART", 4)
+    monkeypatch.setattr(f"{where}.SALIENT", 4)
+    lab = replace(TINY, sets={**TINY.sets, "wide/clean": WIDE["wide/clean"]})
+    arm = trained(adf_supervised.STUDY, adf_supervised.BOTH, tmp_path)
+    arm.lab = lab
+    found = find_measure("answers").take(arm)
+    names = (
+        "clean",
+        "silhouette",
+        "sketch",
+        "disjoint",
+        "texture_free",
+        "lowpass",
+        "noise",
+        "weather",
+        "saliency",
+    )
+    for when in ("before", "after"):
+        assert {f"{when}/{n}" for n in names} <= set(found)
+    assert all(0 <= v <= 1 for v in found.values())
+    for when in ("before", "after"):
+        free = (found[f"{when}/silhouette"] + found[f"{when}/sketch"]) / 2
+        assert found[f"{when}/texture_free"] == pytest.approx(free)
+    assert find_measure("wide").take(arm)["wide/sketch"] >= 0
+
+
+def test_the_curve_of_a_pretext_task(tmp_path: Path) -> None:
+    arm = trained(adf_jigsaw.STUDY, adf_jigsaw.PATCHWISE, tmp_path, jigsaw={"permutations": 5, "hidden": 8})
+    found = find_measure("pretext").take(arm)
+    assert found["pretext/early"] == pytest.approx(found["curve/loss/1"] / np.log(5))
+    assert 0 <= found["pretext/accuracy"] <= 1
+    assert sum(q.startswith("curve/loss/") for q in found) == 10
+
+
+def test_tenths_of_training() -> None:
+    values = np.stack([np.arange(1.0, 101), np.arange(100.0, 0, -1)], 1)
+    found = curve("loss", values)
+    assert found["curve/loss/1"] == pytest.approx(np.mean(range(91, 101)))
+    assert found["curve/loss/10"] == pytest.approx(np.mean(range(1, 11)))
+    few = curve("loss", np.array([[50.0, 3.0], [100.0, 1.0]]))
+    assert [few[f"curve/loss/{n}"] for n in (1, 5, 10)] == [3.0, 3.0, 1.0]
+
+
+def test_a_figure_over_training_has_a_line_per_arm() -> None:
+    table = Table(
+        {a: {s: {"curve/loss/1": 2.0 + s, "curve/loss/2": 1.0 + s} for s in (0, 1)} for a in ("x", "y")}
+    )
+    (figure,) = (f for f in adf_stylised.STUDY.figures if f.quantities == ("curve/loss",))
+    found = curves_of(figure, table, ["x", "y", "absent"])
+    assert [s["name"] for s in found] == ["x", "y"]
+    assert (found[0]["x"], found[0]["y"]) == ([1.0, 2.0], [2.5, 1.5])
+
+
+def test_a_share_of_one_half_is_the_doubled_set_in_the_same_steps() -> None:
+    both, only = (
+        resolve(SHAPES.config(a.settings, "supervised", 0, 1)) for a in adf_supervised.arms(SHAPES)[1:]
+    )
+    assert both.suppress is not None
+    assert only.suppress is not None
+    assert (both.suppress["share"], only.suppress["share"]) == (0.5, 1.0)
+    assert both.views.blur_p == 0
