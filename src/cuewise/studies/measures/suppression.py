@@ -22,7 +22,8 @@ from cuewise.data import Dataset
 from cuewise.encoders import Encoder
 from cuewise.encoders.embed import evaluation_view
 from cuewise.probes import Probe
-from cuewise.probes.finetune import TUNINGS, FinetuneProbe
+from cuewise.probes.finetune import FinetuneProbe
+from cuewise.probes.tunings import TUNINGS
 from cuewise.studies.labs import Lab
 from cuewise.studies.measures.arm import TrainedArm
 from cuewise.studies.measures.measure import Quantities, measure
