@@ -23,6 +23,7 @@ BENCHMARKS: dict[str, tuple[list[str], dict[str, str]]] = {
     "make": ([], {}),
     "audit": (["--full"], {}),
     "probe": (["--model", "torchvision/resnet18", "--size", "64", "--epochs", "2", "--no-accuracy"], {}),
+    "detect": ([], {}),
 }
 
 

@@ -32,6 +32,7 @@ __all__ = [
     "probe",
     "reproduce",
     "score",
+    "transfer",
 ]
 
 def demo(
@@ -302,26 +303,36 @@ def probe(
     pretrained: bool = False,
     size: int | None = None,
     seed: int = 0,
+    baseline: str | None = None,
+    out: str | Path | None = None,
+    resume: bool = False,
+    overwrite: bool = False,
     cache: bool = True,
     device: str = "auto",
+    preset: str | int | Path | None = None,
+    body: str | int | Path | None = None,
+    frozen: bool | None = None,
+    norm: str | int | Path | None = None,
+    scales: str | int | Path | None = None,
+    epochs: int | None = None,
+    steps: int | None = None,
+    batch_size: int | None = None,
+    lr: float | None = None,
     shots: Sequence[int] | None = None,
     trials: int | None = None,
     class_map: str | int | Path | None = None,
-    preset: str | int | Path | None = None,
-    epochs: int | None = None,
-    batch_size: int | None = None,
-    lr: float | None = None,
-    steps: int | None = None,
     val: str | int | Path | None = None,
     seeds: int | None = None,
     k: int | None = None,
     temperature: float | None = None,
     augment: bool | None = None,
     labels: Sequence[str] | None = None,
+    masks: Sequence[str] | None = None,
+    void: Sequence[int] | None = None,
 ) -> dict[str, Any]:
     """Score an encoder on labelled images: what its features know, or what it learns from there.
 
-    kind: linear, knn, fewshot, rotation, finetune or multilabel (see `cuewise list probes`)
+    kind: linear, knn, fewshot, rotation, finetune, multilabel, detect or segment (see `cuewise list probes`)
     model: a run folder, encoder.safetensors, torchvision/NAME, timm/NAME (add :FILE for weights), package.module:factory
     train: labelled images the probe is fitted on; DATA?classes=imagenet100 (or a file) takes some classes
     test: labelled images it is scored on, each set by itself [a fifth of --train, held out]
@@ -329,22 +340,32 @@ def probe(
     pretrained: take the library's published weights of torchvision/NAME or timm/NAME: from its cache, else downloaded
     size: side of the input in pixels [the model's own]
     seed: seed of everything random [0]
+    baseline: also measure another MODEL, or random (the same architecture, untrained), and the paired difference
+    out: folder for report.html, probe.json, pictures and the checkpoint of detect and segment
+    resume: continue what was interrupted in --out
+    overwrite: replace the probe in --out
     cache: keep features on disk and use them again (--no-cache does not) [on]
     device: auto, cpu, cuda, mps [auto]
+    preset: fcn (30 epochs, lr 0.01) or densecl (20k steps, auxiliary head) [linear on frozen features]
+    body: c4 (ResNets) or fpn (anything with maps, transformers) [the preset's]
+    frozen: train only what is new, the encoder stays as it is
+    norm: batch norms of the encoder: train or frozen [train]
+    scales: short sides in training, LOW:HIGH pixels; --size is that at test [the preset's]
+    epochs: passes over the images, the schedule scaled to them [the preset's]
+    steps: the same in optimiser steps
+    batch_size: images per step [the preset's]
+    lr: learning rate [the preset's, which follows the batch size]
     shots: images per class, one number or several [5]
     trials: draws of images [10]
     class_map: JSON or CSV that says which training class a class of a test set is, where the names differ
-    preset: a paper's settings: oac, voc [the exact probe]
-    epochs: passes over the images [the preset's]
-    batch_size: images per step [the preset's]
-    lr: learning rate [the preset's, chosen on held-out images where there are several]
-    steps: stop after this many steps, the schedule unchanged
     val: labelled images to choose the rate on [a held-out fifth of --train]
     seeds: runs from --seed on, of which the mean is given [1]
     k: neighbours [20]
     temperature: of the votes [0.07]
     augment: with ns, moco or looc: new crops and flips in every epoch, encoded again, as published
     labels: tables of labels, CSV or JSON: one for all sets, or one for --train and one for each --test
+    masks: index images named as the images: one DATA for --train and one for each --test [the sets' own]
+    void: values of a mask that do not count; 3 for trimaps [255]
     """
 
 def score(
@@ -358,6 +379,28 @@ def score(
     file: a CSV with the columns subject,image,shape,texture,response
     audit: shape_bias [shape_bias]
     subject: only this subject [all, each by itself]
+    """
+
+def transfer(
+    *model: str | Path | Callable[..., Any],
+    out: str | Path,
+    suite: str | Path = "small",
+    name: str | Path | Sequence[str | Path] | None = None,
+    pretrained: bool = False,
+    seed: int = 0,
+    device: str = "auto",
+    overwrite: bool = False,
+) -> dict[str, Any]:
+    """Put several encoders through a list of downstream tasks: one table, one report.
+
+    model: a run folder, encoder.safetensors, torchvision/NAME, timm/NAME (add :FILE for weights), package.module:factory
+    out: folder for transfer.json and report.html; a second call continues the first
+    suite: small (embedded images, minutes on a CPU), or a YAML list of tasks [small]
+    name: names of the models in the report, one for each, in their order
+    pretrained: take the library's published weights of torchvision/NAME or timm/NAME: from its cache, else downloaded
+    seed: seed of everything random [0]
+    device: auto, cpu, cuda, mps [auto]
+    overwrite: start again, finished tasks in --out included
     """
 
 def inspect(

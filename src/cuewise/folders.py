@@ -39,6 +39,8 @@ class Content:
 CONTENTS = {
     "run": Content("a run", ("config.yaml",), RESUME),
     "audit": Content("an audit", ("unfinished/.cuewise-audit",)),
+    "probe": Content("a probe", ("config.json",), RESUME),
+    "transfer": Content("a table of tasks", ("cells",)),
     "comparison": Content("a comparison", ()),
     "study": Content("a study", ("arms",)),
     "demo": Content("a demo", ("plain/config.yaml",)),

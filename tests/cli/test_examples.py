@@ -24,7 +24,11 @@ QUICK = {  # added to the words; a later option wins
     "compare runs/plain": "--limit 16",
     "make": "--limit 2 --workers 0",
 }
-ELSEWHERE = ("demo", "reproduce")  # minutes; tests/test_demo.py and tests/studies run them
+ELSEWHERE = (
+    "demo",
+    "reproduce",
+    "transfer",
+)  # minutes; test_demo.py, tests/studies and tests/transfer run them
 
 
 @pytest.fixture(scope="module")

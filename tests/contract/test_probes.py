@@ -55,7 +55,11 @@ def as_targets(probe: Any, y: np.ndarray) -> np.ndarray:
 
 def test_every_kind_is_here() -> None:
     kinds = PROBES.all()
-    assert {name.partition("-")[0] for name in MAKE} | {"finetune"} == set(kinds) == set(catalogue("probes"))
+    assert (
+        {name.partition("-")[0] for name in MAKE} | {"finetune", "detect", "segment"}
+        == set(kinds)
+        == set(catalogue("probes"))
+    )
     for name, kind in kinds.items():
         assert kind.name == name
         assert kind().summary == kind.summary != ""  # every option has a default

@@ -219,6 +219,23 @@ CASES |= {
     ("hcl", "36b"): (ball("rho", 0.0, 0.4), ball("rho", 0.5, 0.4)),
     ("hcl", "37"): (ball("auroc", 0.5, 0.7), ball("auroc", 0.3, 0.4)),
 }
+AP, MIOU, MAP = "detect/ap50", "segment/miou", "map"
+SMOOTHED = ("MoCo smooth", "MoCo", "DenseCL smooth", "DenseCL")
+
+
+def each(quantity: str, **values: float) -> Means:
+    """One quantity of the arms whose names have _ for a space."""
+    return {arm.replace("_", " "): {quantity: value} for arm, value in values.items()}
+
+
+CASES |= {
+    ("transfer", "D1"): ({a: {AP: v} for a, v in zip(SMOOTHED, (0.6, 0.5, 0.7, 0.6))},
+                         {a: {AP: v} for a, v in zip(SMOOTHED, (0.6, 0.5, 0.5, 0.6))}),
+    ("transfer", "D2"): (each(MIOU, DenseCL_smooth=0.6, DenseCL=0.5), each(MIOU, DenseCL_smooth=0.4, DenseCL=0.5)),
+    ("transfer", "D3"): (each(MAP, object_crops=0.6, MoCo=0.5), each(MAP, object_crops=0.4, MoCo=0.5)),
+    ("transfer", "D4"): ({a: {AP: v, MIOU: v} for a, v in (("MoCo", 0.6), ("DenseCL", 0.6), ("random", 0.2))},
+                         {a: {AP: v, MIOU: v} for a, v in (("MoCo", 0.6), ("DenseCL", 0.1), ("random", 0.2))}),
+}  # fmt: skip
 CASES |= {("ns-alpha-color", n): case for (s, n), case in CASES.items() if s == "ns-alpha" and n not in FORMS}
 CLAIMS = [(s, c.number) for s, study in studies().items() for c in study.claims]
 

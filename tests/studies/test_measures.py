@@ -33,6 +33,7 @@ from tests.studies.tiny import LAB
 pytestmark = pytest.mark.slow
 
 MASKED = ("reconstruction", "cost", "finetuned")  # of transformers alone: test_can_study.py
+MASKED += ("detect", "segment")  # test_transfer_study.py
 EVERY = tuple(dict.fromkeys(m for s in studies().values() for m in s.measures if m not in MASKED))
 Found = dict[str, dict[str, float]]
 

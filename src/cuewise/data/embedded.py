@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -36,7 +37,7 @@ class Embedded:
         return self.shapes.shapes if self.shapes.split == "scenes" else ()
 
     def facts(self, i: int) -> Facts:
-        """The objects of a scene: their boxes and outlines, and which of them is out of context."""
+        """The objects of a scene: their boxes, the mask of their shapes, and which of them is out of context."""
         if self.shapes.split != "scenes":
             return NOTHING
         c = self.columns
@@ -45,7 +46,7 @@ class Embedded:
         boxes = Boxes(
             c["boxes"][i, there].astype(np.float32), c["shape"][i, there], {"out_of_context": out_of_context}
         )
-        return Facts(labels=c["present"][i], boxes=boxes)
+        return Facts(labels=c["present"][i], boxes=boxes, masked=partial(self.shapes.mask, i))
 
     def __len__(self) -> int:
         return len(self.shapes)

@@ -123,7 +123,7 @@ class Selected:
         if boxes is not None:
             boxes = boxes.select(np.isin(boxes.classes, self.kept))
             boxes = replace(boxes, classes=np.searchsorted(self.kept, boxes.classes).astype(np.int64))
-        return replace(found, labels=labels, boxes=boxes)
+        return replace(found, labels=labels, boxes=boxes, masked=None)  # its numbers are those of all classes
 
     def fingerprint(self) -> dict[str, Any]:
         """That of the selected images, and how they were selected."""

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from cuewise.options import checked
-from cuewise.probes.probe import Probe
 from cuewise.probes.task import Task
 from cuewise.registry import Registry, subclasses_of
 from cuewise.scores import Score
@@ -19,7 +18,7 @@ class ProbeKind(ABC):
 
     name: ClassVar[str]
     summary: ClassVar[str]
-    estimator: ClassVar[type[Probe]]
+    estimator: ClassVar[type[Any]]
 
     @abstractmethod
     def run(self, task: Task) -> list[Score]:

@@ -2,19 +2,92 @@
 
 from __future__ import annotations
 
+import json
+import math
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
+from PIL import Image
 
 from cuewise.data import Dataset
 from cuewise.encoders import load_encoder
 from cuewise.encoders.card import warn_if_random
 from cuewise.encoders.embed import Embedded
-from cuewise.encoders.load import as_torch_device
+from cuewise.encoders.load import SPEC, as_torch_device
+from cuewise.errors import UserError
+from cuewise.files import aside, write_json, writing
 from cuewise.probes.class_map import match
-from cuewise.probes.kinds import make_kind
+from cuewise.probes.dense.drawing import Shot
+from cuewise.probes.dense.resample import difference
+from cuewise.probes.kinds import ProbeKind, make_kind
 from cuewise.probes.task import Task
+from cuewise.scores import Score
+
+Draws = dict[str, NDArray[np.float64]]  # score → its values over resampled images
+
+
+@dataclass(frozen=True)
+class Request:
+    """A kind of probe with its options, the sets, and what else the numbers depend on."""
+
+    kind: ProbeKind
+    train: list[str]
+    test: list[str]
+    size: int | None = None
+    seed: int = 0
+    device: str = "auto"
+    keep: bool = True
+
+    def as_dict(self) -> dict[str, Any]:
+        """What is written beside the result, and compared on --resume."""
+        options = {f.name: getattr(self.kind, f.name) for f in fields(self.kind)}
+        given = {k: list(v) if isinstance(v, tuple) else v for k, v in options.items() if v is not None}
+        return {
+            "probe": self.kind.name,
+            "train": self.train,
+            "test": self.test,
+            "size": self.size,
+            "seed": self.seed,
+            **given,
+        }
+
+
+def measure(
+    asked: Request, model: str, out: Path | None = None, *, paired: bool = False
+) -> tuple[dict[str, Any], Task]:
+    """The result of one encoder, and the task with its resampled scores and pictures."""
+    began = time.monotonic()
+    with torch.random.fork_rng(devices=[]):  # an architecture without weights is the same one for a seed
+        torch.manual_seed(asked.seed)
+        encoder = load_encoder(model, size=asked.size).to(as_torch_device(asked.device))
+    warn_if_random(encoder.card, str(model))
+    class_map = getattr(asked.kind, "class_map", None)
+    task = Task(
+        encoder, asked.train, asked.test, asked.seed, asked.keep, class_map, asked.size, out, paired=paired
+    )
+    task.check_sets()
+    scores = asked.kind.run(task)
+    result: dict[str, Any] = {
+        "model": model if isinstance(model, str) else encoder.card.arch,
+        "probe": asked.kind.name,
+        "weights": encoder.card.weights,
+        "scores": [s.as_dict() for s in scores],
+        "tests": task.tests,
+        "overlap": task.overlap,
+        "skipped": task.skipped,
+        **({"tables": task.tables} if task.tables else {}),
+        **({"classes": list(task.fitted.classes)} if "fitted" in vars(task) else {}),
+    }
+    if out is not None:
+        result["seconds"] = round(time.monotonic() - began, 1)
+    return result, task
 
 
 def run_probe(
@@ -27,27 +100,127 @@ def run_probe(
     seed: int = 0,
     device: str = "auto",
     keep: bool = True,
+    out: Path | None = None,
+    baseline: str | None = None,
+    started: Callable[[], None] = lambda: None,
     **options: Any,
 ) -> dict[str, Any]:
-    """Scores of one kind of probe, for each test set by itself; `options` are those that the kind takes."""
-    chosen = make_kind(kind, options)
-    with torch.random.fork_rng(devices=[]):  # an architecture without weights is the same one for a seed
-        torch.manual_seed(seed)
-        encoder = load_encoder(model, size=size).to(as_torch_device(device))
-    warn_if_random(encoder.card, str(model))
-    task = Task(encoder, train, test, seed, keep, getattr(chosen, "class_map", None))
-    task.check_sets()
-    scores = chosen.run(task)
-    return {
-        "model": model,
-        "probe": chosen.name,
-        "weights": encoder.card.weights,
-        "scores": [s.as_dict() for s in scores],
-        "tests": task.tests,
-        "overlap": task.overlap,
-        "skipped": task.skipped,
-        **({"classes": list(task.fitted.classes)} if "fitted" in vars(task) else {}),
-    }
+    """Scores of one kind of probe, for each test set by itself; `options` are those that the kind takes.
+
+    out       a folder for checkpoints, pictures and probe.json; what it holds of the same request is used again
+    baseline  "random" (the same architecture, untrained) or another MODEL: measured too, with paired differences
+    started   called when everything that the user may have to fix has been checked
+    """
+    asked = Request(make_kind(kind, options), train, test, size, seed, device, keep)
+    about = {"model": str(model), "baseline": baseline, **asked.as_dict()}
+    if out is not None:
+        check_settings(out / "config.json", about)
+        if (out / "probe.json").is_file():
+            print(f"{out}: finished before; this is its result", file=sys.stderr, flush=True)
+            return dict(json.loads((out / "probe.json").read_text(encoding="utf-8")))
+        started()
+        write_json(out / "config.json", about)
+    paired = baseline is not None
+    result, draws = measure_once(asked, model, out, paired=paired)
+    if baseline is not None:
+        other = random_twin(model) if baseline == "random" else baseline
+        place = None if out is None else out / "baseline"
+        theirs, second = measure_once(asked, other, place, paired=paired)
+        result["baseline"] = {k: theirs[k] for k in ("model", "weights", "scores")}
+        result["differences"] = [s.as_dict() for s in paired_differences((result, draws), (theirs, second))]
+        also = [
+            {**p, "file": f"baseline/{p['file']}", "title": f"baseline, {p['title']}"}
+            for p in theirs.get("pictures", [])
+        ]
+        result["pictures"] = [*result.get("pictures", []), *also]
+    if out is not None:
+        write_json(out / "probe.json", result)
+    return result
+
+
+def measure_once(
+    asked: Request, model: str, folder: Path | None, *, paired: bool = True
+) -> tuple[dict[str, Any], Draws]:
+    """The result and the resampled scores of one encoder, from its folder where they were measured before."""
+    if folder is not None and (folder / "result.json").is_file():
+        return read_measured(folder)
+    result, task = measure(asked, model, folder, paired=paired)
+    if folder is not None:
+        folder.mkdir(parents=True, exist_ok=True)
+        result["pictures"] = write_shots(task.shots, folder)
+        with writing(folder / "draws.npz") as handle:
+            columns: dict[str, Any] = {str(i): v for i, v in enumerate(task.draws.values())}
+            np.savez(handle, names=np.array(list(task.draws), dtype=np.str_), **columns)
+        write_json(folder / "result.json", result)
+    return result, task.draws
+
+
+def read_measured(folder: Path) -> tuple[dict[str, Any], Draws]:
+    """What `measure_once` wrote."""
+    with np.load(folder / "draws.npz") as saved:
+        draws = {str(name): saved[str(i)] for i, name in enumerate(saved["names"])}
+    return dict(json.loads((folder / "result.json").read_text(encoding="utf-8"))), draws
+
+
+def check_settings(file: Path, about: dict[str, Any]) -> None:
+    """A folder that was begun with other settings is not continued; the difference is named."""
+    if not file.is_file():
+        return
+    before = json.loads(file.read_text(encoding="utf-8"))
+    now = json.loads(json.dumps(about))
+    for key in {**before, **now}:
+        if before.get(key) != now.get(key):
+            raise UserError(
+                f"{file.parent} was begun with another {key}: {before.get(key)} → {now.get(key)}; give what it was, "
+                "or --overwrite"
+            )
+
+
+def random_twin(model: str) -> str:
+    """The same architecture without weights."""
+    arch = load_encoder(model).card.arch
+    if not SPEC.match(arch):
+        raise UserError(
+            f"--baseline random: {model} is code of your own, which has no untrained twin by name"
+        )
+    return arch
+
+
+def paired_differences(a: tuple[dict[str, Any], Draws], b: tuple[dict[str, Any], Draws]) -> list[Score]:
+    """First minus second for every score that both have."""
+    second = {s["name"]: s for s in b[0]["scores"]}
+    both = [(s, second[s["name"]]) for s in a[0]["scores"] if s["name"] in second]
+    found = [paired_difference(one, other, a[1], b[1]) for one, other in both]
+    return [d for d in found if d is not None]
+
+
+def paired_difference(a: dict[str, Any], b: dict[str, Any], draws: Draws, theirs: Draws) -> Score | None:
+    """a − b over the same resamples of images where both have them."""
+    if a["value"] is None or b["value"] is None:
+        return None
+    mine, other = draws.get(a["name"]), theirs.get(a["name"])
+    if mine is None or other is None or len(mine) != len(other) or a["n"] != b["n"]:
+        return unpaired(a, b)
+    return difference(a["name"], (a["value"], mine), (b["value"], other), a["n"], "paired_by_image")
+
+
+def unpaired(a: dict[str, Any], b: dict[str, Any]) -> Score:
+    """The difference of two scores as if their images were different ones."""
+    halves = [(s["high"] - s["low"]) / 2 if s["high"] is not None else math.nan for s in (a, b)]
+    value, half = a["value"] - b["value"], math.hypot(*halves)
+    return Score(a["name"], value, value - half, value + half, a["n"], "unpaired")
+
+
+def write_shots(shots: list[Shot], out: Path) -> list[dict[str, str]]:
+    """Pictures below OUT/pictures, and what to say of each."""
+    listed = []
+    for number, shot in enumerate(shots):
+        file = out / "pictures" / f"{number:03d}.png"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with aside(file) as part:
+            Image.fromarray(shot.picture).save(part, "PNG")
+        listed.append({"file": str(file.relative_to(out)), "title": shot.title, "caption": shot.caption})
+    return listed
 
 
 def shared_classes(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -21,6 +21,8 @@ from cuewise.encoders.embed import Embedded
 from cuewise.errors import UserError
 from cuewise.probes.class_map import ClassMap, Match, match, read_class_map
 from cuewise.probes.corrupted_sets import ask_cells, by_class, corrupted_scores, is_corrupted
+from cuewise.probes.dense.drawing import Shot
+from cuewise.probes.dense.resample import resamples
 from cuewise.probes.probe import Features, Labels, Probe, held_out, top_hits
 from cuewise.scores import Score
 
@@ -37,11 +39,25 @@ class Task:
     seed: int = 0
     keep: bool = True  # features in the cache
     class_map_file: str | None = None
+    size: int | None = None  # of the input, where the user gave one
+    out: Path | None = None  # folder for checkpoints and pictures
+    paired: bool = False  # keep scores over resampled images, to compare encoders by
     tests: list[dict[str, Any]] = field(default_factory=list)  # how each test set was judged, for the result
     skipped: list[dict[str, str]] = field(default_factory=list)
     overlap: list[dict[str, Any]] = field(
         default_factory=list
     )  # test images that are training images, by test set
+
+    draws: dict[str, NDArray[np.float64]] = field(
+        default_factory=dict
+    )  # score → values over resampled images
+    tables: dict[str, dict[str, Any]] = field(default_factory=dict)
+    shots: list[Shot] = field(default_factory=list)
+
+    @property
+    def checkpoint(self) -> Path | None:
+        """Where a kind that trains for long keeps what it has learned so far."""
+        return None if self.out is None else self.out / "checkpoints" / "last.ckpt"
 
     @cached_property
     def fitted(self) -> Dataset:
@@ -79,9 +95,19 @@ class Task:
 
     def note(self, found: Embedded, data: Dataset) -> Embedded:
         """Keep what was skipped for the result."""
-        files = data.fingerprint()["skipped"] + [{"path": p, "why": w} for p, w in found.skipped]
-        self.skipped += [f for f in files if f not in self.skipped]
+        self.note_skipped([data], dict(found.skipped))
         return found
+
+    def note_skipped(self, sets: Sequence[Dataset], met: Mapping[str, str]) -> None:
+        """Keep what sets left out, and what was met while reading, for the result."""
+        files = [f for data in sets for f in data.fingerprint()["skipped"]]
+        files += [{"path": path, "why": why} for path, why in met.items()]
+        self.skipped += [f for f in files if f not in self.skipped]
+
+    def resample(self, name: str, values: NDArray[Any]) -> None:
+        """The mean of one value per image over resamples, for differences between encoders."""
+        n = len(values)
+        self.draws[name] = np.array([w @ values / n for w in resamples(n, self.seed)])
 
     def halves(self, labels: Any) -> tuple[Any, Any]:
         """Rows to fit on and rows held out for the score, where there is no test set."""
@@ -144,6 +170,9 @@ def classify(task: Task, probe: Probe, **how: Any) -> list[Score]:
             return probe.score(X, got.labels, what, k, got.right)
 
         scores += accuracies(score, name, len(classes), f"{protocol}{got}")
+        if task.paired and type(probe).score is Probe.score:
+            hits = top_hits(probe.predict_proba(X), got.labels, 1, got.right)
+            task.resample(f"top1/{name}", hits)
     return scores
 
 

@@ -36,7 +36,10 @@ def tuned_scores(task: Task, probes: Sequence[FinetuneProbe], val: str | None = 
             probe.tuning = replace(probe.tuning, lr=(probes[0].lr_,))
         probe.fit(data, data.labels, judged=judged)  # type: ignore[arg-type]
         runs.append([s for name, each in sets for s in _scores(task, probe, name, each, len(data))])
-    return runs[0] if len(runs) == 1 else [over_seeds(each) for each in zip(*runs)]
+    if len(runs) == 1:
+        return runs[0]
+    task.draws.clear()  # they are of images, the mean is over seeds
+    return [over_seeds(each) for each in zip(*runs)]
 
 
 def _scores(task: Task, probe: FinetuneProbe, name: str, each: Dataset, images: int) -> list[Score]:
@@ -50,6 +53,8 @@ def _scores(task: Task, probe: FinetuneProbe, name: str, each: Dataset, images: 
     def score(what: str, k: int) -> Score:
         return proportion(what, int(top_hits(p, got.labels, k, got.right).sum()), len(p), "")
 
+    if task.paired:
+        task.resample(f"top1/{name}", top_hits(p, got.labels, 1, got.right))
     return accuracies(score, name, len(task.fitted.classes), f"{protocol}{got}")
 
 

@@ -122,6 +122,8 @@ SHAPES = Lab(
         "coloured": [f"shapes:coloured?n=800&part=test&{OWN}"],
         "rotated_train": [f"shapes:rotated?rho=1&n=1600&part=train&{ONE}"],
         "rotated": [f"shapes:rotated?rho=1&n=800&part=test&{ONE}"],
+        "objects_train": ["shapes:scenes?n=320&part=train&size=64&seed=1"],
+        "objects": ["shapes:scenes?n=240&part=test&size=64"],
         "disjoint_train": [f"shapes:disjoint?n=1600&part=train&{ONE}"],
         "disjoint": [f"shapes:disjoint?n=800&part=test&{ONE}"],
         "scenes_train": [f"shapes:scenes?n=3200&part=train&{SCENES}"],

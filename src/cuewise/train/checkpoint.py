@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zipfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,7 @@ def write_atomically(content: Any, file: Path) -> None:
 KEYS = ("format", "step", "total", "classes", "config", "method", "optimizer")  # what every checkpoint holds
 
 
-def read_checkpoint(file: Path) -> dict[str, Any]:
+def read_checkpoint(file: Path, keys: Sequence[str] = KEYS) -> dict[str, Any]:
     """A checkpoint whose every byte is as it was written: tensors and plain values only, nothing in the file is run."""
     again = "start again with --overwrite"
     if not file.is_file() or not file.stat().st_size:
@@ -41,6 +42,6 @@ def read_checkpoint(file: Path) -> dict[str, Any]:
     except Exception as error:
         why = str(error) if isinstance(error, zipfile.BadZipFile) else type(error).__name__
         raise UserError(f"the checkpoint {file} is damaged ({why}); {again}") from error
-    if not isinstance(content, dict) or any(key not in content for key in KEYS):
+    if not isinstance(content, dict) or any(key not in content for key in keys):
         raise UserError(f"{file} is not a checkpoint of this version of cuewise; {again}")
     return content

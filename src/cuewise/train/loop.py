@@ -73,7 +73,7 @@ def fit(run: Run, banner: Sequence[str] = (), started: Callable[[], None] | None
     for line in banner if run.step < last else ():
         telemetry.say(line)
     run.method.train()
-    with _stop_signal() as stop:
+    with stop_signal() as stop:
         batches = loader.batches(epoch=run.step // per_epoch, step=run.step % per_epoch, epochs=config.epochs)
         for batch in batches if run.step < last else ():
             telemetry.batch_came()
@@ -196,14 +196,16 @@ def _anyone(flag: bool, fabric: Fabric) -> bool:
     return bool(anyone > 0)
 
 
-class _Stop:
+class Stop:
+    """Whether a stop was asked for."""
+
     requested = False
 
 
 @contextmanager
-def _stop_signal() -> Iterator[_Stop]:
+def stop_signal() -> Iterator[Stop]:
     """The first Ctrl-C (or SIGTERM) asks for a stop after this step; a second one stops at once."""
-    stop, old = _Stop(), {}
+    stop, old = Stop(), {}
 
     def handle(number: int, frame: object) -> None:
         if stop.requested:

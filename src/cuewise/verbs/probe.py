@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated, Any
 
-from cuewise.options import OfKind, Several, texts
-from cuewise.verbs.arguments import Device, Model, Pretrained, Result, Seed, Size, Space, specified
+from cuewise.options import OfKind, One, Several, texts
+from cuewise.verbs.arguments import INPUT, Device, Model, Pretrained, Result, Seed, Size, Space, specified
 
 TOPIC = "measure"
 
 
 def probe(
     kind: Annotated[
-        str, "linear, knn, fewshot, rotation, finetune or multilabel (see `cuewise list probes`)"
+        str,
+        "linear, knn, fewshot, rotation, finetune, multilabel, detect or segment (see `cuewise list probes`)",
     ],
     model: Model,
     *,
@@ -27,6 +29,16 @@ def probe(
     pretrained: Pretrained = False,
     size: Size = None,
     seed: Seed = 0,
+    baseline: Annotated[
+        str | None,
+        "also measure another MODEL, or random (the same architecture, untrained), and the paired difference",
+        INPUT,
+    ] = None,
+    out: Annotated[
+        One | None, "folder for report.html, probe.json, pictures and the checkpoint of detect and segment"
+    ] = None,
+    resume: Annotated[bool, "continue what was interrupted in --out"] = False,
+    overwrite: Annotated[bool, "replace the probe in --out"] = False,
     cache: Annotated[bool, "keep features on disk and use them again (--no-cache does not) [on]"] = True,
     device: Device = "auto",
     **options: Annotated[Any, OfKind("probes", "cuewise.probes", "cuewise.probes.kinds:PROBES")],
@@ -35,17 +47,35 @@ def probe(
 
     cuewise probe linear runs/plain --train photos
     cuewise probe knn runs/plain --train photos --test sketches --k 5
+    cuewise probe segment runs/plain --train shapes:scenes?n=64 --baseline random --out probes/pixels
     """
+    from cuewise.errors import UserError
+    from cuewise.folders import claim_folder
     from cuewise.probes.run import run_probe
+    from cuewise.report.probe import write_probe_page
 
-    return run_probe(
-        kind,
-        specified(model, space, pretrained),
-        train=texts(train),
-        test=texts(test),
-        size=size,
-        seed=seed,
-        device=device,
-        keep=cache,
+    given: dict[str, Any] = {
+        "size": size,
+        "seed": seed,
+        "device": device,
+        "keep": cache,
+        "baseline": baseline,
         **options,
+    }
+    asked = specified(model, space, pretrained)
+    sets: dict[str, Any] = {"train": texts(train), "test": texts(test)}
+    if out is None:
+        if resume or overwrite:
+            raise UserError(
+                "--resume and --overwrite belong to --out DIR, where a probe keeps what it has done"
+            )
+        return run_probe(kind, asked, **sets, **given)
+    place, reads = (
+        Path(out),
+        [*([str(model)] if isinstance(model, str | Path) else []), *sets["train"], *sets["test"]],
     )
+    with claim_folder(place, "probe", resume=resume, overwrite=overwrite, reads=reads) as claim:
+        result = run_probe(kind, asked, **sets, **given, out=place, started=claim.started)
+        page = write_probe_page(result, place)
+        claim.finished()
+    return {**result, "report": str(page)}

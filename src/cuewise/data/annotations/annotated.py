@@ -22,7 +22,8 @@ from cuewise.errors import UserError
 
 SLACK = 1.0  # pixels by which a rounded box may reach beyond its image without being listed
 MOST_PIXELS = 1 << 24  # of a side, and of a coordinate
-MOST_MASKED = 254  # classes that fit into a mask: 0 is background, 255 is not counted
+MOST_MASKED = 254  # classes that fit into a mask beside background (0) and what is not counted (VOID)
+VOID = 255
 
 
 class Box(NamedTuple):
@@ -87,7 +88,7 @@ class Annotated:
         self.sizes = np.array([r.size for _, r in kept], np.int64).reshape(-1, 2)
         self.objects = pack([r.boxes for _, r in kept], self.object_classes)
         self.skipped = [*checked.skipped, *(s for s in images.index.skipped if checked.named(s.path))]
-        self._masks = {_stem(masks.name(i)): i for i in range(len(masks))} if masks is not None else {}
+        self._masks = {stem(masks.name(i)): i for i in range(len(masks))} if masks is not None else {}
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -118,19 +119,23 @@ class Annotated:
         return Facts(labels=labels, boxes=boxes, masked=partial(self.mask, i))
 
     def mask(self, i: int) -> Mask | None:
-        """The class of each pixel: from an index image, or drawn from outlines (0 background, class + 1 elsewhere)."""
-        at = self._masks.get(_stem(self.name(i)))
+        """The class of each pixel: from an index image, or drawn from outlines (0 background, class + 1, VOID in the box
+        of an object without outline)."""
+        at = self._masks.get(stem(self.name(i)))
         if self.masks is not None and at is not None:
             return read_mask(self.masks.read(at), self.masks.name(at))
         first, last = self.objects.starts[i], self.objects.starts[i + 1]
         drawn = [k for k in range(first, last) if k in self.objects.outlines]
-        if not drawn or len(self.object_classes) > MOST_MASKED:
+        if not self.objects.outlines or len(self.object_classes) > MOST_MASKED:
             return None
         width, height = self.sizes[i]
         check_size(int(width), int(height), self.name(i))
         mask = np.zeros((height, width), np.uint8)
         corners = self.objects.corners
         area = (corners[:, 2] - corners[:, 0]) * (corners[:, 3] - corners[:, 1])
+        for k in set(range(first, last)) - set(drawn):  # a crowd, or an object without outline: unknown
+            left, top, right, bottom = corners[k].round().astype(int)
+            mask[top:bottom, left:right] = VOID
         for k in sorted(drawn, key=lambda k: -float(area[k])):  # small objects lie in front of large ones
             cv2.fillPoly(mask, self.objects.outlines[k], int(self.objects.classes[k]) + 1)
         return mask
@@ -284,5 +289,6 @@ def _shown(corners: NDArray[np.float64]) -> str:
     return "(" + ", ".join(f"{c:g}" for c in np.round(corners, 1)) + ")"
 
 
-def _stem(name: str) -> str:
+def stem(name: str) -> str:
+    """A name without its ending."""
     return name.rpartition(".")[0] if "." in name.rpartition("/")[2] else name

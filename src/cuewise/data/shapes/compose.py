@@ -18,6 +18,7 @@ from cuewise.data.shapes.raster import (
     Ints,
     background,
     cosine,
+    coverage,
     paint,
     paint_texture,
     palette,
@@ -181,6 +182,24 @@ def scene_boxes(
         for j in range(count):
             k = shapes[i, j]
             pose_box(points[starts[k] : starts[k + 1]], poses[j], size, boxes[i, j])
+
+
+@njit(cache=True, nogil=True)
+def scene_mask(out: NDArray[np.uint8], fields: NDArray[np.int16], key: Any, shapes: Ints, turn: int) -> None:
+    """The shape of each pixel of a scene plus one, 0 where the background covers more than half of it."""
+    poses = np.zeros((len(shapes), POSE), np.int64)
+    cover = np.empty((out.shape[0], out.shape[1]), np.int64)
+    count = 0
+    while count < len(shapes) and shapes[count] >= 0:
+        count += 1
+    scene_poses(mix(key, np.uint64(PLACE)), count, turn, poses)
+    out[:] = 0
+    for j in range(count):
+        coverage(fields[shapes[j]], poses[j], TEXTURED, mix(key, np.uint64(OBJECT + j)), cover)
+        for y in range(out.shape[0]):
+            for x in range(out.shape[1]):
+                if cover[y, x] > 128:
+                    out[y, x] = shapes[j] + 1
 
 
 def turn_steps(degrees: int) -> int:

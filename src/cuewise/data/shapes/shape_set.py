@@ -11,7 +11,7 @@ from urllib.parse import parse_qsl
 import numpy as np
 from numpy.typing import NDArray
 
-from cuewise.data.shapes.compose import pictures, scene_boxes, turn_steps
+from cuewise.data.shapes.compose import pictures, scene_boxes, scene_mask, turn_steps
 from cuewise.data.shapes.fields import distance_fields
 from cuewise.data.shapes.hashing import stream_keys
 from cuewise.data.shapes.outlines import SHAPES, outlines
@@ -136,6 +136,13 @@ class ShapeSet:
         for picture, quarters in zip(out, law.quarters[at], strict=True):
             if quarters:
                 picture[:] = np.rot90(picture, quarters).copy()
+        return out
+
+    def mask(self, i: int) -> NDArray[np.uint8]:
+        """Of a scene: the shape of each pixel plus one, 0 for the background; uint8 size×size."""
+        keys, law = self._law()
+        out = np.empty((self.size, self.size), np.uint8)
+        scene_mask(out, distance_fields(), keys[i], law.shapes[i], turn_steps(self.options.turn))
         return out
 
     def _law(self) -> tuple[Keys, Law]:

@@ -1,0 +1,1 @@
+"""Where things are: detection and segmentation on top of an encoder, trained, measured and drawn."""

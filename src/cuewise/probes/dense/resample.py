@@ -1,0 +1,51 @@
+"""Intervals over images: one set of resamples for all scores and all encoders, so that differences are paired."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cuewise.scores import Z95, Score
+
+RESAMPLES = 300
+Draws = NDArray[np.float64]
+Weights = NDArray[np.int64]  # how often each image counts
+
+
+def resamples(images: int, seed: int, count: int = RESAMPLES) -> list[Weights]:
+    """`count` draws of as many images with replacement; the same for the same seed and number of images."""
+    rng = np.random.default_rng([seed, images])
+    return [np.bincount(rng.integers(0, images, images), minlength=images) for _ in range(count)]
+
+
+def scored(
+    name: str,
+    images: int,
+    protocol: str,
+    measure: Callable[[Weights], float],
+    seed: int,
+    count: int = RESAMPLES,
+) -> tuple[Score, Draws]:
+    """measure(1, 1, …) ± 1.96 deviations of the measure over resamples of images, and its draws."""
+    value = measure(np.ones(images, np.int64))
+    draws = np.array([measure(w) for w in resamples(images, seed, count)])
+    return with_interval(name, value, draws, images, protocol), draws
+
+
+def with_interval(name: str, value: float, draws: Draws, images: int, protocol: str) -> Score:
+    """Resamples repeat images, which moves such measures as a whole: their spread is used, not their place."""
+    known = draws[np.isfinite(draws)]
+    half = Z95 * float(known.std(ddof=1)) if images > 1 and len(known) > 1 else float("nan")
+    return Score(name, value, max(0.0, value - half), min(1.0, value + half), images, protocol)
+
+
+def difference(
+    name: str, a: tuple[float, Draws], b: tuple[float, Draws], images: int, protocol: str
+) -> Score:
+    """a − b with the interval of the paired draws."""
+    value, spread = a[0] - b[0], a[1] - b[1]
+    known = spread[np.isfinite(spread)]
+    half = Z95 * float(known.std(ddof=1)) if images > 1 and len(known) > 1 else float("nan")
+    return Score(name, value, value - half, value + half, images, protocol)

@@ -1,0 +1,205 @@
+"""The page of one probe: its scores, the baseline beside them, tables per class, and its worst and best images."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from cuewise.report.closing import command_html
+from cuewise.report.galleries import image_html, is_strip
+from cuewise.report.markup import Html, clean, el, join, name_of, slug
+from cuewise.report.numbers import digits
+from cuewise.report.page import Section, page_html
+from cuewise.report.pictures import Source, embed_all
+from cuewise.report.plain import save
+from cuewise.report.reading import mapping, sequence
+from cuewise.report.tables import facts, frame, table_html
+from cuewise.train.environment import environment
+
+SIDE = 520
+MOST_SKIPPED = 50
+
+
+def write_probe_page(result: Mapping[str, Any], folder: Path) -> Path:
+    """report.html from the result of a probe."""
+    sections: list[Section] = [("scores", "Scores", join(skipped_alarm(result), scores_html(result)))]
+    tables = mapping(result.get("tables"))
+    if tables:
+        sections.append(("classes", "Classes", join([table_html(mapping(t)) for t in tables.values()])))
+    if sequence(result.get("pictures")):
+        sections.append(("pictures", "Pictures", pictures_html(sequence(result["pictures"]), folder)))
+    sections += closing_sections(result)
+    title = f"{clean(result['probe'])}: {clean(result['model'])}"
+    save(folder / "report.html", page_html(title, said(result), [], sections, []))
+    return folder / "report.html"
+
+
+def closing_sections(result: Mapping[str, Any]) -> list[Section]:
+    """Sets, skipped files, software and command."""
+    about = environment()
+    sets = {
+        mapping(t).get("name", "?"): {k: v for k, v in mapping(t).items() if k != "name"}
+        for t in sequence(result.get("tests"))
+    }
+    data = join(facts(sets), skipped_html(sequence(result.get("skipped"))))
+    return [
+        ("data", "Data", data),
+        ("environment", "Environment", facts({k: v for k, v in about.items() if k != "command"})),
+        ("command", "Command", command_html(clean(about.get("command", "")))),
+    ]
+
+
+def said(result: Mapping[str, Any]) -> str:
+    """The first score in a sentence, and whether it is beyond the baseline."""
+    scores = sequence(result["scores"])
+    if not scores:
+        return "Nothing was scored."
+    first = scores[0]
+    text = f"{readable(first['name'])}: {with_interval(first)}."
+    found = sequence(result.get("differences"))
+    if not found:
+        return text
+    other = mapping(result.get("baseline"))
+    return f"{text} {versus(found[0], untrained(other))}"
+
+
+def untrained(baseline: Mapping[str, Any]) -> str:
+    """What the baseline is called."""
+    random = baseline.get("weights") == "random"
+    return "random initialisation" if random else clean(baseline.get("model", "the baseline"))
+
+
+def versus(difference: Mapping[str, Any], other: str) -> str:
+    """One sentence: above, below or not distinguishable, by the interval of the paired difference."""
+    value, low, high = (difference.get(k) for k in ("value", "low", "high"))
+    by = f"{signed(value)} (95 % interval {signed(low)} to {signed(high)}, {difference['protocol'].replace('_', ' ')})"
+    if low is None or high is None or value is None:
+        return f"Against {other}: {signed(value)}, without an interval."
+    if low > 0:
+        return f"It beats {other} by {by}: a margin outside the interval."
+    if high < 0:
+        return f"It is below {other} by {by}."
+    return f"It cannot be distinguished from {other}: {by}."
+
+
+def scores_html(result: Mapping[str, Any]) -> Html:
+    """A row per score; with a baseline its score and the difference."""
+    other = mapping(result.get("baseline"))
+    theirs = {s["name"]: s for s in sequence(other.get("scores"))}
+    apart = {d["name"]: d for d in sequence(result.get("differences"))}
+    rows = []
+    for s in sequence(result["scores"]):
+        cells = [el("td", with_interval(s), class_="number")]
+        if other:
+            cells.append(
+                el("td", with_interval(theirs[s["name"]]) if s["name"] in theirs else "—", class_="number")
+            )
+            cells.append(el("td", change(apart[s["name"]]) if s["name"] in apart else "—", class_="number"))
+        cells += [
+            el("td", f"{s['n']:,}", class_="number"),
+            el("td", s["protocol"].replace("_", " "), class_="quiet"),
+        ]
+        rows.append(el("tr", el("th", name_of(s["name"]), scope="row"), cells))
+    heads = [
+        "score",
+        clean(result["model"]),
+        *([untrained(other), "difference"] if other else []),
+        "images",
+        "protocol",
+    ]
+    return frame("Scores", heads, rows, range(1, len(heads) - 1))
+
+
+def pictures_html(listed: Sequence[Any], folder: Path) -> Html:
+    """Galleries by title; paths stay inside the folder."""
+    found = [mapping(p) for p in listed]
+    embedded = embed_all([Source(clean(p["file"]), folder, SIDE, i) for i, p in enumerate(found)])
+    groups: dict[str, list[Html]] = {}
+    for item, picture in zip(found, embedded):
+        wide = "tile wide" if picture is not None and is_strip(picture) else "tile"
+        caption = el("figcaption", name_of(item.get("caption", "")))
+        tile = el("figure", image_html(picture, clean(item.get("caption", ""))), caption, class_=wide)
+        groups.setdefault(clean(item.get("title", "")), []).append(tile)
+    legend = "Masks: image, truth, prediction; grey does not count. Boxes: truth on the left, found boxes on the right."
+    blocks = [
+        el(
+            "section",
+            el("h3", title, id=slug(title)),
+            el("div", tiles, class_="gallery broad"),
+            class_="panel",
+        )
+        for title, tiles in groups.items()
+    ]
+    return join(el("p", legend, class_="quiet"), blocks)
+
+
+def skipped_alarm(result: Mapping[str, Any]) -> Html | None:
+    """What must be known before a number is read."""
+    texts = []
+    if result.get("weights") == "random":
+        texts.append(
+            f"{clean(result['model'])} has random weights: the numbers are about an untrained network."
+        )
+    shared = [mapping(o) for o in sequence(result.get("overlap")) if mapping(o).get("shared")]
+    texts += [
+        f"{o['shared']} of {o['images']} images of {clean(o['test'])} are training images." for o in shared
+    ]
+    if not texts:
+        return None
+    return el("div", [el("p", t) for t in texts], class_="alarm", role="alert")
+
+
+def skipped_html(skipped: Sequence[Any]) -> Html | None:
+    """Files that were left out, and why."""
+    if not skipped:
+        return el("p", "No file was skipped.", class_="quiet")
+    rows = [
+        el(
+            "tr",
+            el("th", name_of(mapping(s).get("path", "?")), scope="row"),
+            el("td", name_of(mapping(s).get("why", ""))),
+        )
+        for s in skipped[:MOST_SKIPPED]
+    ]
+    more = f"The first {MOST_SKIPPED} of {len(skipped):,}." if len(skipped) > MOST_SKIPPED else ""
+    return join(
+        el("h3", f"{len(skipped):,} skipped"),
+        frame("Skipped files", ["skipped", "why"], rows),
+        el("p", more, class_="quiet"),
+    )
+
+
+def with_interval(score: Mapping[str, Any]) -> str:
+    """ "0.312 (0.281 to 0.343)"."""
+    value, low, high = (score.get(k) for k in ("value", "low", "high"))
+    if value is None:
+        return "—"
+    return digits(value) + (
+        f" ({digits(low)} to {digits(high)})" if low is not None and high is not None else ""
+    )
+
+
+def change(difference: Mapping[str, Any]) -> str:
+    value, low, high = (difference.get(k) for k in ("value", "low", "high"))
+    return signed(value) + (f" ({signed(low)} to {signed(high)})" if low is not None else "")
+
+
+def signed(value: float | None) -> str:
+    return "—" if value is None else ("+" if value >= 0 else "") + digits(value)
+
+
+NAMES = {
+    "miou": "mIoU",
+    "pixel_accuracy": "Pixel accuracy",
+    "voc07_ap": "VOC07 11-point AP at IoU 0.50 to 0.95",
+    "voc07_ap50": "VOC07 11-point AP at IoU 0.50",
+    "coco_ap": "COCO's AP at IoU 0.50 to 0.95",
+    "top1": "Top-1 accuracy",
+}
+
+
+def readable(name: str) -> str:
+    """A score's name in words."""
+    head, _, where = clean(name).partition("/")
+    return f"{NAMES.get(head, head)} on {where}" if where else NAMES.get(head, head)

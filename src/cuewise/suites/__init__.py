@@ -1,0 +1,1 @@
+"""A list of downstream tasks on several encoders: one table, resumable cell by cell."""
