@@ -79,7 +79,8 @@ class Viewer:
         return Viewer(self.encoder.cpu(), self.answerer, self.key)
 
     def look(self, views: Tensor, rendering: Copies) -> tuple[NDArray[np.float32], Ids]:
-        """B×V×S×S×3 → features of the clean views B×D (B×0 without), answers to the changed ones B×V'."""
+        """B×V×S×S×3 → features of the clean views with the cosine of each changed view to them B×(D+V') (B×0 without clean
+        views), answers to the changed ones B×V'."""
         count, copies = views.shape[:2]
         device = next(self.encoder.parameters(), torch.zeros(())).device
         flat, parts = views.flatten(0, 1), []
@@ -95,8 +96,16 @@ class Viewer:
             assert self.answerer is not None
             asked = np.ascontiguousarray(features[:, rest]).reshape(count * len(rest), -1)
             answers = self.answerer.say(asked).reshape(count, len(rest))
-        none = np.empty((count, 0), np.float32)
-        return (np.ascontiguousarray(features[:, clean[0]]) if clean else none), answers
+        if not clean:
+            return np.empty((count, 0), np.float32), answers
+        own = np.ascontiguousarray(features[:, clean[0]])
+        return np.concatenate([own, cosines(own, features[:, rest])], 1), answers
+
+
+def cosines(own: NDArray[np.float32], others: NDArray[np.float32]) -> NDArray[np.float32]:
+    """B×D, B×V×D → B×V; 0 where a vector is 0."""
+    sizes = np.linalg.norm(own, axis=1)[:, None] * np.linalg.norm(others, axis=2)
+    return np.einsum("bd,bvd->bv", own, others) / np.where(sizes > 0, sizes, 1)
 
 
 @dataclass
@@ -163,6 +172,9 @@ class Seen:
     features: NDArray[np.float32]  # of the clean views, or of all views of a pair
     said: dict[Change, Ids]
     skipped: list[tuple[str, str]] = field(default_factory=list)
+    cosines: dict[Change, NDArray[np.float32]] = field(
+        default_factory=dict
+    )  # of changed views to the clean one
 
     def embedded(self, data: Dataset) -> Embedded:
         labels = data.labels[self.index] if data.labels is not None else np.full(len(self.index), -1)
@@ -243,7 +255,11 @@ def _seen(rows: Sequence[Rows], work: Work) -> list[Seen]:
     if not any(len(r.index) for r in rows):
         raise UserError(f"{work.name}: no image could be read; check the files of the set")
     whole = join(rows)
-    return [
-        Seen(whole.index, f, {c: s[:, k] for k, c in enumerate(work.rendering.asked)}, whole.skipped)
-        for f, s in zip(whole.features, whole.said)
-    ]
+    asked = work.rendering.asked
+    out = []
+    for f, s in zip(whole.features, whole.said):
+        width = f.shape[1] - len(asked) if f.size else 0  # the last columns are cosines
+        near = {c: f[:, width + k] for k, c in enumerate(asked)} if f.size else {}
+        said = {c: s[:, k] for k, c in enumerate(asked)}
+        out.append(Seen(whole.index, np.ascontiguousarray(f[:, :width]), said, whole.skipped, near))
+    return out

@@ -38,7 +38,7 @@ class Head(Probe):
 
     def __init__(self, head: nn.Module, classes: ClassMap, source: str) -> None:
         self.head, self.source = head, source
-        self.classes = {name: tuple(rows) for name, rows in classes.items() if len(rows)}
+        self.classes = {name: tuple(map(int, rows)) for name, rows in classes.items() if len(rows)}
 
     @property
     def protocol(self) -> str:

@@ -24,6 +24,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
+import numpy as np
+from numpy.typing import NDArray
+
 from cuewise.audits.answerer import Answerer, Ids, Unasked
 from cuewise.audits.change import CLEAN, Change
 from cuewise.audits.engine import Engine, Seen, Viewer, Work, copies, inputs_of
@@ -36,6 +39,7 @@ from cuewise.encoders.embed import Embedded
 from cuewise.probes import LinearProbe
 
 Said = dict[Change, tuple[Ids, Ids]]
+Near = tuple[Ids, NDArray[np.float32]]
 
 
 @dataclass
@@ -49,6 +53,7 @@ class Measured:
     engine: Engine = field(default_factory=Engine)
     seen: dict[str, Seen] = field(default_factory=dict)  # by key of the set
     said: dict[tuple[str, str], Said] = field(default_factory=dict)  # by key of the set and of who answers
+    near: dict[tuple[str, Change], Near] = field(default_factory=dict)  # by key of the set
     probes: dict[str, LinearProbe] = field(default_factory=dict)
 
     @cached_property
@@ -80,8 +85,18 @@ class Measured:
             self.remember(data, self.engine.run(work)[0], answerer)
         return known
 
+    def cosines(self, data: Dataset, answerer: Answerer, changes: Sequence[Change]) -> dict[Change, Near]:
+        """Cosine of the features of each changed copy to those of the image: {change: (index of each image, cosine)}."""
+        key = data_key(data)
+        missing = tuple(c for c in changes if (key, c) not in self.near)
+        if missing:
+            work = copies(self._title("copies"), data, [self.viewer(answerer)], (CLEAN, *missing), self.seed)
+            self.remember(data, self.engine.run(work)[0], answerer)
+        return {c: self.near[key, c] for c in changes}
+
     def remember(self, data: Dataset, fresh: Seen, answerer: Answerer | None = None) -> None:
-        """Keep the result of a pass: features of clean views, answers to changed ones."""
+        """Keep the result of a pass: features of clean views, answers to changed ones, their cosines."""
+        self.near |= {(data_key(data), c): (fresh.index, cosine) for c, cosine in fresh.cosines.items()}
         if fresh.features.size:
             self.seen[data_key(data)] = fresh
         if answerer is not None:

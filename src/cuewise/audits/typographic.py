@@ -1,0 +1,57 @@
+"""Does the model read instead of look? A word on the image."""
+
+from __future__ import annotations
+
+from cuewise.audits.audit import Finding, Needs, audit
+from cuewise.audits.change import CLEAN, change
+from cuewise.audits.changed import chance, protocol_of, right, share
+from cuewise.audits.figures import figure, series
+from cuewise.audits.kinds import Kind
+from cuewise.audits.one_cue import gallery
+from cuewise.audits.subject import Subject
+
+COPY = change("word")
+EMPTY = change("word", text=" ")  # the label without a word: what is lost to the covered pixels
+
+
+@audit(
+    "typographic",
+    "accuracy with a word pasted on the image, and with an empty label of the same size",
+    question="Does it read instead of look?",
+    topic="robustness",
+    rank=58,
+    kinds=(
+        Kind(
+            "typographic/word/accuracy",
+            "Accuracy with a word on the image",
+            "Share of correct answers when an unrelated word covers a part of the image.",
+            accuracy=True,
+            better="high",
+        ),
+        Kind(
+            "typographic/label/accuracy",
+            "Accuracy with an empty label",
+            "The same with an empty label: what is lost because pixels are covered, not because a word is read.",
+            accuracy=True,
+            better="high",
+        ),
+    ),
+    needs=lambda subject: Needs(changes=[CLEAN, EMPTY, COPY]),
+)
+def typographic(subject: Subject) -> Finding:
+    """As it is, with an empty label, with a word on it."""
+    hits = right(subject, [CLEAN, EMPTY, COPY])
+    clean = share("clean", hits[:, 0], "")
+    label = share(
+        "typographic/label/accuracy", hits[:, 1], protocol_of(subject, "copies with an empty label")
+    )
+    word = share(
+        "typographic/word/accuracy", hits[:, 2], protocol_of(subject, "copies with a word on a label")
+    )
+    drawn = series(subject.name, ["as it is", "empty label", "word"], [clean, label, word])
+    out = Finding(
+        figures={"typographic": figure("bars", "Accuracy with a word on the image", "copies", drawn)}
+    )
+    out.add(label, word, chance=chance(subject))
+    out.galleries["typographic"] = gallery(subject, COPY, "typographic", "labelled")
+    return out
