@@ -155,6 +155,6 @@ def test_unknown_cue_lists_the_known_ones():
 def test_the_documented_cues_are_listed():
     expected = {
         "texture", "quilting", "anisotropic", "robust", "bilateral", "cartoon", "gaussian", "patch", "stylized",
-        "corrupted", "lowpass", "sketch", "silhouette", "grey", "hue", "rotation",
+        "corrupted", "lowpass", "sketch", "silhouette", "grey", "hue", "rotation", "cast", "tiles", "word",
     }  # fmt: skip
     assert expected == set(cues()) == set(catalogue("cues")) == set(catalogue("filters"))
