@@ -427,6 +427,8 @@ def make(
     dst: str | Path | None = None,
     *,
     set: Sequence[str] | Mapping[str, Any] | None = None,
+    with_: str | None = None,
+    fit: str | Path | None = None,
     format: str = "png",
     shards: int | None = None,
     manifest: str = "jsonl",
@@ -441,12 +443,14 @@ def make(
     address: str | None = None,
     overwrite: bool = False,
 ) -> dict[str, Any]:
-    """Make a copy of an image set: textures, diffused, cartoons, corrupted, cue-conflict and more.
+    """Make an image set of another one (textures, diffused, cartoons, corrupted, …), or a table of boxes of its objects.
 
     kind: what to make (see `cuewise list makers`)
     src: the images to start from; left out for `cuewise make shapes DST`
     dst: the folder to write; a second call continues where the first stopped
     set: settings of the maker as key=value, e.g. steps=20 (repeatable; `cuewise make KIND --help` lists them)
+    with_: of `make boxes`: what proposes them: bing, given, or package.module:function [bing]
+    fit: of `make boxes`: DATA with boxes that BING's template is fitted on
     format: png, jpeg or webp, with a quality as jpeg:90 [png]
     shards: write tar shards of this many images instead of a tree of files
     manifest: the table of what was made: jsonl or parquet [jsonl]

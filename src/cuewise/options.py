@@ -70,7 +70,7 @@ class Option:
 
     @property
     def flag(self) -> str:
-        return "--" + self.name.replace("_", "-")
+        return flag_of(self.name)
 
     @property
     def required(self) -> bool:
@@ -256,10 +256,15 @@ def checked(declaration: Any, given: Mapping[str, Any], what: str = "") -> dict[
 
 def no_option(name: str, known: Mapping[str, Any], what: str) -> UserError:
     """The error for an option that nothing reads."""
-    flags = {n: "--" + n.replace("_", "-") for n in known}
+    flags = {n: flag_of(n) for n in known}
     near = nearest(name, known)
     hint = f"did you mean {flags[near]}?" if near else f"it takes {', '.join(flags.values()) or 'none'}"
-    return UserError(f"--{name.replace('_', '-')} has no meaning for {what}: {hint}")
+    return UserError(f"{flag_of(name)} has no meaning for {what}: {hint}")
+
+
+def flag_of(name: str) -> str:
+    """ "dry_run" → "--dry-run"; "with_" → "--with", which Python keeps for itself."""
+    return "--" + name.rstrip("_").replace("_", "-")
 
 
 def convert(hint: Any, value: Any, where: str, *, commas: bool = False) -> Any:

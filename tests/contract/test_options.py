@@ -19,6 +19,7 @@ from cuewise.methods import methods
 from cuewise.train.loop import optimise
 from cuewise.train.optim import lr_factor, scaled_lr
 from cuewise.train.pretrain import build
+from cuewise.views.object_crops import Settings as CropSettings
 from tests.methods.conftest import SMALL, TRANSFORMERS
 
 STEPS, BATCH = 3, 16
@@ -51,8 +52,10 @@ SETTINGS: dict[str, Any] = {
     "decoupled": True,
     "riemannian": False,
     "clip": 0.1,
-    "boxes": None,  # where boxes come from: tests/methods/test_hcl.py
-    "smallest": None,
+    "base": "densecl",
+    "dense": 0.9,
+    "boxes": "proposals",
+    "smallest": 22,
     "weights": [0.5, 0.4, 0.1],
     "mask": 0.25,
     "sigma": 0.3,
@@ -64,6 +67,15 @@ SETTINGS: dict[str, Any] = {
     "permutations": 12,
     "jitter": 1,
     "patchwise": True,  # refused without --suppress: tests/methods/test_jigsaw.py
+}
+ON_SCENES = ("boxes", "smallest")  # settings that act on images with annotated objects
+CROPS: dict[str, Any] = {
+    "mode": "scene",
+    "boxes": "proposals",
+    "dilation": 0.9,
+    "reference": "box",
+    "radius": 4.0,
+    "minimum": 40,
 }
 NEEDS_NEGATIVES = ("statistics", "center", "negatives_gradient", "negatives_stop_gradient")
 DIALS: dict[str, Any] = {
@@ -134,6 +146,11 @@ def data(folder: Path) -> Dataset:
     return open_data(str(folder))
 
 
+@pytest.fixture(scope="module")
+def scenes() -> Dataset:
+    return open_data("shapes:scenes?n=32&size=64&objects=3")
+
+
 def numbers(data: Dataset, *options: dict[str, Any]) -> str:
     """A digest of losses and parameters after a few steps."""
     base = {
@@ -179,7 +196,7 @@ def acts_or_is_refused(data: Dataset, base: dict[str, Any], change: dict[str, An
         changed = numbers(data, base, change)
     except UserError:
         return False
-    key = json.dumps(base, sort_keys=True)
+    key = json.dumps([base, data.fingerprint()["hash"]], sort_keys=True)
     if key not in KNOWN:
         KNOWN[key] = numbers(data, base)
     assert changed != KNOWN[key], f"{change} changes nothing for {base['method']}"
@@ -190,7 +207,7 @@ def acts_or_is_refused(data: Dataset, base: dict[str, Any], change: dict[str, An
     ("name", "setting"),
     [(n, f.name) for n in METHODS for f in dataclasses.fields(methods()[n].Settings)],
 )
-def test_every_setting_of_every_method_acts(data: Dataset, name: str, setting: str) -> None:
+def test_every_setting_of_every_method_acts(data: Dataset, scenes: Dataset, name: str, setting: str) -> None:
     assert setting in SETTINGS, f"give another value of {name}.{setting} in this file"
     value, kind = SETTINGS[setting], methods()[name]
     if value is None:
@@ -202,7 +219,18 @@ def test_every_setting_of_every_method_acts(data: Dataset, name: str, setting: s
         value = False
     if name == "cmc" and setting == "loss":
         value = "nce"
-    acts_or_is_refused(data, base, {name: {setting: value}})
+    if setting == "dense":
+        base[name] = {**base[name], "base": "densecl"}
+    acts = acts_or_is_refused(scenes if setting in ON_SCENES else data, base, {name: {setting: value}})
+    assert acts or setting not in (*ON_SCENES, "base", "dense")
+
+
+@pytest.mark.parametrize("key", [f.name for f in dataclasses.fields(CropSettings)])
+def test_every_setting_of_object_crops_acts(scenes: Dataset, key: str) -> None:
+    assert key in CROPS, f"give another value of crops.{key} in this file"
+    crops = {"name": "object", "mode": "shift" if key == "radius" else "dilate"}
+    base = small("moco") | {"crops": crops}
+    assert acts_or_is_refused(scenes, base, {"crops": {**crops, key: CROPS[key]}})
 
 
 @pytest.mark.slow

@@ -47,6 +47,8 @@ def test_command(
         assert len(open_data(f"{target}/shards-{{000..001}}.tar")) == 6
     elif "--grid" in words:
         assert len(list(target.iterdir())) == 3
+    elif "boxes" in words:
+        assert (target / "boxes.csv").read_text().startswith("image,label,xmin")
     else:
         assert len(open_data(str(target))) > 0
 

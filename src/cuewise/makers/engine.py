@@ -174,7 +174,7 @@ class WorkerPool:
         rest = []
         for i in worker.chunk:
             if i in records and self.order.store.done(i, records):
-                yield Done(i, sum(row["bytes"] for row in records.rows(i)))
+                yield Done(i, sum(row["bytes"] or 0 for row in records.rows(i)))
             else:
                 rest.append(i)
         records.close()

@@ -5,8 +5,9 @@ from __future__ import annotations
 import hashlib
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
 from typing import Any, ClassVar, Self, get_args, get_type_hints
 
 import numpy as np
@@ -44,8 +45,12 @@ class Maker(ABC):
     """
 
     inputs: ClassVar[int] = 1  # images that an item is made of
+    second: ClassVar[str] = "texture_source"  # what the manifest calls the second of them
     takes_both: ClassVar[bool] = True  # whether originals can be written beside the results
     has_source: ClassVar[bool] = False  # whether SRC can be left out
+    table: ClassVar[str] = ""  # a CSV beside (or instead of) the images, from what was drawn for each
+    columns: ClassVar[tuple[str, ...]] = ()  # of that table
+    draws_images: ClassVar[bool] = True  # False: only the table is written
 
     @property
     @abstractmethod
@@ -67,6 +72,22 @@ class Maker(ABC):
         both: a word that distinguishes results from originals, if those are written too.
         """
         return mirror(dataset, end, both=both)
+
+    def prepared(self, seed: int) -> Self:
+        """This maker with what has to be computed once, before any image is made."""
+        return self
+
+    def lines(self, row: Mapping[str, Any]) -> Iterator[Sequence[Any]]:
+        """The lines of the table that a row of the manifest gives."""
+        return iter(())
+
+    def shown(self, image: Image, row: Mapping[str, Any]) -> Image:
+        """How an image that was made (or looked at) is shown in the preview."""
+        return image
+
+    def finished(self, folder: Path, dataset: Dataset) -> None:
+        """Called when all images of `dataset` are made."""
+        return
 
     def source(self, seed: int) -> str:
         """The DATA to use where SRC is left out."""

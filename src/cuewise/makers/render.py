@@ -39,8 +39,8 @@ class Made:
 
     @property
     def broken(self) -> str | None:
-        """Why there are no files."""
-        return None if self.files else str(self.rows[0]["broken"])
+        """Why nothing was made."""
+        return None if self.rows[0]["name"] is not None else str(self.rows[0]["broken"])
 
 
 class Renderer:
@@ -53,7 +53,7 @@ class Renderer:
     def make(self, piece: Piece) -> Made:
         """The item, or the row that says why it cannot be made; memory and disk errors pass."""
         try:
-            pairs = list(self._files(piece))
+            pairs = list(self._files(piece) if self.maker.draws_images else self._rows(piece))
         except BrokenImage as error:
             return unreadable(self.spec.kind, piece.index, piece.names, error)
         except UserError as error:
@@ -61,10 +61,18 @@ class Renderer:
         except Exception as error:  # one odd image must not end a run of days; it is listed with its reason
             why = f"{type(error).__name__}: {' '.join(str(error).split())}"
             return broken(self.spec.kind, piece.index, piece.names, why)
-        files = tuple((name, data) for name, data, _ in pairs)
+        files = tuple((name, data) for name, data, _ in pairs if data is not None)
         return Made(piece.index, files, tuple(row for _, _, row in pairs))
 
-    def _files(self, piece: Piece) -> Iterator[tuple[str, bytes, Row]]:
+    def _rows(self, piece: Piece) -> Iterator[tuple[str, None, Row]]:
+        """What was found on an image, where that is all that is wanted of it."""
+        for picture in self.maker.draw(piece, self.spec.seed):
+            height, width = picture.image.shape[:2]
+            known = {"index": piece.index, "name": piece.names[0], "source": piece.names[0], **piece.facts}
+            yield piece.names[0], None, {**known, "kind": self.spec.kind, "seed": picture.seed, "width": width,
+                                         "height": height, "bytes": None, "parameters": dict(picture.drawn)}  # fmt: skip
+
+    def _files(self, piece: Piece) -> Iterator[tuple[str, bytes | None, Row]]:
         spec = self.spec
         made = piece.files
         if spec.both:
@@ -75,7 +83,10 @@ class Renderer:
         for name, picture in zip(made, pictures, strict=True):
             data = spec.format.encode(picture.image)
             parameters = {**spec.settings, **picture.drawn}
-            yield name, data, row(piece, name, spec.kind, picture.image, data, picture.seed, parameters)
+            made_row = row(piece, name, spec.kind, picture.image, data, picture.seed, parameters)
+            if len(piece.names) > 1:
+                made_row[self.maker.second] = piece.names[1]
+            yield name, data, made_row
 
     def _original(self, piece: Piece, name: str) -> tuple[str, bytes, Row]:
         image, data = piece.image(), piece.data[0]
@@ -94,7 +105,6 @@ def row(
         "index": piece.index,
         "name": name,
         "source": piece.names[0],
-        **({"texture_source": piece.names[1]} if len(piece.names) > 1 else {}),
         **piece.facts,
         "kind": kind,
         "seed": seed,

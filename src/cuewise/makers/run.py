@@ -36,6 +36,7 @@ def make_set(
     dst: Place,
     *,
     set: Given = None,
+    extra: Mapping[str, str | None] | None = None,
     format: str = "png",
     shards: int | None = None,
     manifest: str = "jsonl",
@@ -52,7 +53,8 @@ def make_set(
 ) -> dict[str, Any]:
     """Make an image set of `kind` from SRC in the folder DST, resuming where an earlier run stopped.
 
-    set: settings of the maker. shards: images per tar, instead of a tree of files. limit: only the first images. both:
+    set: settings of the maker. extra: settings that have an option of their own. shards: images per tar, instead of a tree
+    of files. limit: only the first images. both:
     originals, too. subset: a file that lists classes, or a shipped list. grid: a YAML list of settings, one subfolder each.
     """
     if engine not in ("local", "ray"):
@@ -67,13 +69,16 @@ def make_set(
     check_form(manifest)
     form = Format.parse(format)
 
+    named = {key: value for key, value in (extra or {}).items() if value is not None}
+
     def one(kind: str, given: Given, folder: Path) -> dict[str, Any]:
         chosen = maker(kind)
-        settings = resolve(kind, chosen.settings, given, chosen.numbers)
+        settings = resolve(kind, chosen.settings, joined(kind, given, named), chosen.numbers)
         chosen = chosen.having(**settings)
+        refuse_unused(chosen, form, shards, both)
         dataset = open_source(chosen, seed, src, subset)
-        if both and not chosen.takes_both:
-            raise UserError(f"make {kind}: --both is for kinds that filter images one by one")
+        chosen = chosen.prepared(seed)
+        settings = chosen.settings
         layout = chosen.lay(dataset, seed, form.ending, chosen.name if both else "")
         layout = in_shards(layout.first(limit), shards) if shards is not None else layout
         check_places(folder, dataset)
@@ -81,7 +86,7 @@ def make_set(
         wanted = len(layout) if limit is None else min(limit, len(layout))
         if dry_run:
             return look_ahead(chosen, order, wanted, count)
-        state = describe(order, manifest, shards, limit if shards is not None else None)
+        state = describe(order, manifest, shards, limit if shards is not None else None, chosen.table)
         with Session(order, chosen, state, overwrite) as session:
             return session.go(wanted, "ray" if engine == "ray" else count, address)
 
@@ -96,6 +101,22 @@ def make_set(
         "folder": str(folder),
         "sets": [one(own, settings, folder / name) for name, own, settings in entries],
     }
+
+
+def joined(kind: str, given: Given, named: Mapping[str, str]) -> Given:
+    """--set with the settings that were given by options of their own; one that is given twice is an error."""
+    if not named:
+        return given
+    if kind != "boxes":
+        raise UserError(f"make {kind}: --with and --fit are for `make boxes`")
+    pairs = (
+        dict(given)
+        if isinstance(given, Mapping)
+        else {t.partition("=")[0].strip(): t.partition("=")[2].strip() for t in given or ()}
+    )
+    if twice := [key for key in named if key in pairs]:
+        raise UserError(f"make {kind}: {twice[0]} is given twice, by its option and by --set")
+    return {**pairs, **named}
 
 
 def open_source(chosen: Maker, seed: int, src: Place | None, subset: Place | None) -> Dataset:
@@ -114,7 +135,19 @@ def worker_count(workers: str | int) -> int:
     return int(workers)
 
 
-def describe(order: WorkOrder, manifest: str, shards: int | None, limit: int | None) -> dict[str, Any]:
+def refuse_unused(chosen: Maker, form: Format, shards: int | None, both: bool) -> None:
+    """An error for an option that has no meaning for this kind of set."""
+    if both and not chosen.takes_both:
+        raise UserError(f"make {chosen.name}: --both is for kinds that filter images one by one")
+    if chosen.draws_images:
+        return
+    if shards is not None or form != Format.parse("png"):
+        raise UserError(f"make {chosen.name} writes a table and no images: leave out --format and --shards")
+
+
+def describe(
+    order: WorkOrder, manifest: str, shards: int | None, limit: int | None, table: str
+) -> dict[str, Any]:
     """make.json: all that the images and the manifest depend on."""
     spec, fingerprint = order.spec, order.layout.dataset.fingerprint()
     state = {
@@ -128,6 +161,7 @@ def describe(order: WorkOrder, manifest: str, shards: int | None, limit: int | N
         "limit": limit,  # of shards only: a tree can be extended
         "manifest": manifest,
         "source": {"count": fingerprint["count"], "hash": fingerprint["hash"]},
+        **({"table": table} if table else {}),
     }
     return plain(state)
 

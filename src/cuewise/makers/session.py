@@ -114,7 +114,7 @@ class Session:
         if items or not finished:
             records = store.records()
             _check_any(records, wanted)
-            finish(self.order, records, self.state["manifest"], wanted)
+            finish(self.order, self.chosen, records, self.state["manifest"], wanted)
             records.close()
         store.tidy()
         return self._result(tally, wanted - len(items), time.monotonic() - began, rate)
@@ -157,6 +157,7 @@ class Session:
             "bytes": tally.size,
             "seconds": round(seconds, 3),
             "rate": round(rate, 3),
+            **({"table": str(order.store.folder / self.chosen.table)} if self.chosen.table else {}),
             "manifest": str(self.manifest),
             "preview": str(preview_path(order)),
         }
@@ -193,5 +194,7 @@ def warm_up(chosen: Maker, seed: int) -> None:
             pass
     except UserError:
         raise
+    except BrokenImage:  # a picture of nothing: the settings are legal, and it has no object
+        pass
     except (TypeError, ValueError, KeyError) as error:
         raise UserError(f"make {chosen.name}: these settings make no sense to it ({error})") from error

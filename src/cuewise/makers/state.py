@@ -92,7 +92,8 @@ def check_places(folder: Path, dataset: Dataset) -> None:
 def remove_made(folder: Path) -> None:
     """Remove what cuewise made there, by its own records, and nothing else; make.json goes last."""
     hidden = folder / ".cuewise"
-    names = {row["name"] for row in _all_rows(folder) if row.get("name")}
+    names = {row["name"] for row in _all_rows(folder) if row.get("name") and row.get("bytes") is not None}
+    names |= {table for table in [(read_state(folder) or {}).get("table")] if table}
     names |= {row["shard"] for row in _all_rows(folder) if row.get("shard")}
     for name in sorted(names, reverse=True):
         path = folder / name

@@ -74,7 +74,8 @@ class Store:
         rows = records.rows(i)
         if rows[0]["name"] is None:
             return bool(self.layout.shard_size)
-        return all(_has(self.path(i, k, row["name"]), row["bytes"]) for k, row in enumerate(rows))
+        files = [(k, row) for k, row in enumerate(rows) if row["bytes"] is not None]
+        return all(_has(self.path(i, k, row["name"]), row["bytes"]) for k, row in files)
 
     def packed(self, shard: int) -> bool:
         """Whether the tar exists; it appears only when it is whole."""

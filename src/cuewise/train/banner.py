@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from cuewise.data import BrokenImage, Dataset
 from cuewise.train.optim import scaled_lr
+from cuewise.views.box_sources import ProposedBoxes, TableBoxes
 from cuewise.views.object_crops import ObjectCrops
 
 if TYPE_CHECKING:
@@ -37,6 +38,13 @@ def banner(run: Run, data: Dataset) -> list[str]:
         f"{config.optim.schedule} schedule" + (f"; queue of {queue} keys" if queue else ""),
         f"{run.fabric.device.type} × {run.fabric.world_size}, precision {config.precision}, {loader.workers} loader processes",
     ]
+    source = getattr(run.views.crops, "source", None)
+    if isinstance(source, TableBoxes):
+        lines.append(f"boxes: {source.file}, {len(source.found)} images with boxes")
+    elif isinstance(source, ProposedBoxes):
+        lines.append(
+            "boxes: proposals, made for every view anew; `cuewise make boxes DATA DIR` makes them once, and they are found again"
+        )
     return lines + warnings(run, data)
 
 

@@ -21,6 +21,10 @@ def make(
         "settings of the maker as key=value, e.g. steps=20 (repeatable; `cuewise make KIND --help` lists them)",
         OfKind("makers", "cuewise.makers", "cuewise.makers.registry:MAKERS", also="cuewise.cues"),
     ] = None,
+    with_: Annotated[
+        str | None, "of `make boxes`: what proposes them: bing, given, or package.module:function [bing]"
+    ] = None,
+    fit: Annotated[One | None, "of `make boxes`: DATA with boxes that BING's template is fitted on"] = None,
     format: Annotated[str, "png, jpeg or webp, with a quality as jpeg:90"] = "png",
     shards: Annotated[int | None, "write tar shards of this many images instead of a tree of files"] = None,
     manifest: Annotated[str, "the table of what was made: jsonl or parquet"] = "jsonl",
@@ -42,10 +46,11 @@ def make(
     address: Address = None,
     overwrite: Annotated[bool, "replace the set in DST"] = False,
 ) -> Result:
-    """Make a copy of an image set: textures, diffused, cartoons, corrupted, cue-conflict and more.
+    """Make an image set of another one (textures, diffused, cartoons, corrupted, …), or a table of boxes of its objects.
 
     cuewise make texture photos textures
     cuewise make anisotropic photos smooth --set steps=20 --format jpeg:90 --limit 100
+    cuewise make boxes photos boxes
     """
     from cuewise.makers.run import make_set
 
@@ -55,6 +60,7 @@ def make(
         optional(source),
         str(target),
         set=set if set is None or isinstance(set, Mapping) else [*set],  # type: ignore[arg-type]
+        extra={"proposer": with_, "fit": optional(fit)},
         format=format,
         shards=shards,
         manifest=manifest,

@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 import csv
+import hashlib
+import json
 import os
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
+from cuewise.compiled import cache_root
 from cuewise.cues.objects import propose
 from cuewise.data import Dataset, Sample
+from cuewise.data.cache import file_stamp
 from cuewise.errors import UserError
+from cuewise.files import write_json
 from cuewise.views.object_crops import BoxSource, Corners, GivenBoxes
 
 COLUMNS = ("image", "xmin", "ymin", "xmax", "ymax")
+VERSION = 1  # raise when proposals of the default settings change
+GIVEN_ROWS = "boxes"  # the annotated objects of an image among the facts that travel with it
 
 
 @dataclass(frozen=True)
@@ -22,6 +30,7 @@ class TableBoxes:
     """Boxes from a table, found by the names of the images."""
 
     found: dict[str, Corners]
+    file: Path | None = None
 
     def boxes(self, sample: Sample) -> Corners:
         return self.found.get(sample.name, np.zeros((0, 4), np.float32))
@@ -52,8 +61,38 @@ def box_source(boxes: str, data: Dataset, setting: str = "crops.boxes") -> BoxSo
             )
         return GivenBoxes()
     if boxes == "proposals":
-        return ProposedBoxes()
-    return TableBoxes(read_boxes(Path(boxes).expanduser(), data, setting))
+        table = recalled(data)
+        return ProposedBoxes() if table is None else TableBoxes(read_boxes(table, data, setting), table)
+    file = Path(boxes).expanduser()
+    return TableBoxes(read_boxes(file, data, setting), file)
+
+
+def remember(data: Dataset, table: Path) -> None:
+    """Note where the table of a set's proposals is; a full or read-only disk costs only the time to propose again."""
+    with suppress(OSError):
+        note = note_of(data)
+        note.parent.mkdir(parents=True, exist_ok=True)
+        write_json(
+            note, {"table": os.path.abspath(table), "stamp": file_stamp(os.fspath(table))}, indent=None
+        )
+
+
+def recalled(data: Dataset) -> Path | None:
+    """The table that `cuewise make boxes` made of this set with its default settings, unless it was changed since."""
+    try:
+        known = json.loads(note_of(data).read_text())
+        table = Path(known["table"])
+        return table if file_stamp(os.fspath(table)) == known["stamp"] else None
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def note_of(data: Dataset) -> Path:
+    """By the sources' lists of images and places: a copy of a set under the same names is another set."""
+    parts = [source.fingerprint() for source in data.sources]
+    places = [os.path.realpath(str(s["data"])) for part in parts for s in part["sources"]]
+    key = json.dumps([VERSION, [part["hash"] for part in parts], places])
+    return cache_root() / f"boxes-{hashlib.sha256(key.encode('utf-8', 'replace')).hexdigest()[:32]}.json"
 
 
 def read_boxes(file: Path, data: Dataset, setting: str = "crops.boxes") -> dict[str, Corners]:

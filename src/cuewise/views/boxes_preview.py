@@ -12,6 +12,15 @@ SIDE = 160
 COLORS = ((230, 60, 50), (40, 120, 230), (30, 160, 90), (200, 140, 0), (150, 70, 200))
 
 
+def outlined(image: NDArray[np.uint8], corners: NDArray[np.float64]) -> NDArray[np.uint8]:
+    """The image with lines around boxes N×4, the first one on top."""
+    out = image.copy()
+    thick = max(1, round(max(image.shape[:2]) / 100))
+    for number, (left, top, right, bottom) in reversed(list(enumerate(corners.round().astype(int).tolist()))):
+        cv2.rectangle(out, (left, top), (right - 1, bottom - 1), COLORS[number % len(COLORS)], thick)
+    return out
+
+
 def boxed_images(batch: Batch, data: Dataset, rows: int) -> NDArray[np.uint8]:
     """N×S×S×3: the images of a batch on grey squares; per view a thick line around its region, a thin one around its crop."""
     roles = [name.removesuffix(".region") for name in batch.facts if name.endswith(".region")]
