@@ -15,6 +15,8 @@ BENCHMARKS: dict[str, tuple[list[str], dict[str, str]]] = {
     "step": (["--negatives"], {}),
     "looc": ([], {}),
     "pretrain": ([], {}),
+    "object_crops": ([], ONE_THREAD),
+    "boxes": ([], ONE_THREAD),
     "views": (["--loader"], ONE_THREAD),
     "shapes": ([], ONE_THREAD),
     "cues": (["--clock", "cpu"], ONE_THREAD),
