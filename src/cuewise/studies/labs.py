@@ -71,7 +71,10 @@ SCENES = (
 )
 # The momentum methods are slow to leave their start: smaller batches give them twice the steps, and with Adam 600 steps
 # do what SGD did not in our trials.
-QUICK: dict[str, Any] = {"batch_size": 64, "optim": {"name": "adam", "lr": 0.004, "weight_decay": 1e-4, "warmup_epochs": 0.5}}
+QUICK: dict[str, Any] = {
+    "batch_size": 64,
+    "optim": {"name": "adam", "lr": 0.004, "weight_decay": 1e-4, "warmup_epochs": 0.5},
+}
 # Where the length of an embedding is measured, it must not depend on the batch: with batch norm it was 5 in training and 20
 # in evaluation, because objects and scenes pass with statistics of their own.
 ALONE = {"model": "cuewise/resnet-tiny?width=16&norm=group"}
