@@ -95,12 +95,13 @@ class Boxes(Maker):
             if min(image.shape[:2]) < 8:
                 return np.zeros((0, 4)), np.zeros(0)
             known = loaded(self.template) if self.template else None
-            found = propose(image, k=self.k, area=tuple(self.area), overlap=self.overlap, template=known)
+            low, high = self.area
+            found = propose(image, k=self.k, area=(low, high), overlap=self.overlap, template=known)
             return found.corners.astype(np.float64), found.scores.astype(np.float64)
         corners, scores = checked(asked(self.proposer)(image), image, self.proposer)
         return corners[: self.k], scores[: self.k]
 
-    def lines(self, row: Mapping[str, Any]) -> Iterator[Sequence[Any]]:
+    def table_lines(self, row: Mapping[str, Any]) -> Iterator[Sequence[Any]]:
         """A line per box; an image without any has an empty one, so that it is known to have been looked at."""
         found = row["parameters"]["boxes"]
         if not found:
@@ -131,7 +132,7 @@ def fitted(spec: str, seed: int) -> Template:
             continue
         if len(found) and min(image.shape[:2]) >= 8:
             images.append(image)
-            boxes.append(found)
+            boxes.append(found.round().astype(np.int32))
     return fit(images, boxes, np.random.default_rng(seed))
 
 

@@ -42,7 +42,7 @@ def write_table(file: BinaryIO, chosen: Maker, rows: Iterable[dict[str, Any]]) -
     lines.writerow(chosen.columns)
     for row in rows:
         if row["name"] is not None:
-            lines.writerows(chosen.lines(row))
+            lines.writerows(chosen.table_lines(row))
     text.detach()
 
 

@@ -77,7 +77,7 @@ class Maker(ABC):
         """This maker with what has to be computed once, before any image is made."""
         return self
 
-    def lines(self, row: Mapping[str, Any]) -> Iterator[Sequence[Any]]:
+    def table_lines(self, row: Mapping[str, Any]) -> Iterator[Sequence[Any]]:
         """The lines of the table that a row of the manifest gives."""
         return iter(())
 

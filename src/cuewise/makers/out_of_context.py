@@ -127,7 +127,7 @@ class OutOfContext(Maker):
         kept = [entry for entry, h in zip(piece.facts.get("own", []), hidden) if h <= COVERED]
         yield Picture(image, own, {"box": box, "kept": kept})
 
-    def lines(self, row: Mapping[str, Any]) -> Iterator[Sequence[Any]]:
+    def table_lines(self, row: Mapping[str, Any]) -> Iterator[Sequence[Any]]:
         """The pasted object, then those of the scene that can still be seen."""
         drawn = row["parameters"]
         yield [row["name"], row["label"], *drawn["box"], "out" if row["out"] else "in", 1]
@@ -181,7 +181,7 @@ def paste(
 ) -> tuple[Image, list[int]]:
     """The scene with the object where it covers least of the others; left, top, right, bottom of it."""
     height, width = scene.shape[:2]
-    scale = rng.uniform(*share) * min(height, width) / max(cut.shape[:2])
+    scale = float(rng.uniform(share[0], share[1])) * min(height, width) / max(cut.shape[:2])
     size = max(2, round(cut.shape[1] * scale)), max(2, round(cut.shape[0] * scale))
     way = cv2.INTER_AREA if scale < 1 else cv2.INTER_LINEAR
     small, soft = cv2.resize(cut, size, interpolation=way), cv2.resize(alpha, size, interpolation=way)
