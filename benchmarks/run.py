@@ -17,6 +17,7 @@ BENCHMARKS: dict[str, tuple[list[str], dict[str, str]]] = {
     "pretrain": ([], {}),
     "object_crops": ([], ONE_THREAD),
     "boxes": ([], ONE_THREAD),
+    "suppress": ([], {}),
     "views": (["--loader"], ONE_THREAD),
     "shapes": ([], ONE_THREAD),
     "cues": (["--clock", "cpu"], ONE_THREAD),

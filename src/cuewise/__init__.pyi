@@ -182,6 +182,7 @@ def audit(
     superclasses: str | int | Path | None = None,
     reference_errors: str | int | Path | None = None,
     masks: str | int | Path | None = None,
+    saliency_sets: str | int | Path | None = None,
     human: str | int | Path | None = None,
 ) -> dict[str, Any]:
     """Measure which cues models rely on, and write a report.
@@ -207,6 +208,7 @@ def audit(
     superclasses: a JSON file of class and superclass, or imagenet-dogs, for accuracy on kinds and on their breeds
     reference_errors: a JSON file of a reference model's errors by corruption (mean, or five severities), for mCE
     masks: images named as those of --test, white where the object is, for the share of saliency on it
+    saliency_sets: test sets whose saliency is measured: names separated by commas, or all [the first labelled one]
     human: a CSV of people's decisions on the cue-conflict images, shown beside the model's
     """
 
@@ -228,6 +230,7 @@ def compare(
     superclasses: str | int | Path | None = None,
     reference_errors: str | int | Path | None = None,
     masks: str | int | Path | None = None,
+    saliency_sets: str | int | Path | None = None,
     human: str | int | Path | None = None,
 ) -> dict[str, Any]:
     """Put several models side by side in one report; runs are audited first, on what --train and --test name.
@@ -249,6 +252,7 @@ def compare(
     superclasses: a JSON file of class and superclass, or imagenet-dogs, for accuracy on kinds and on their breeds
     reference_errors: a JSON file of a reference model's errors by corruption (mean, or five severities), for mCE
     masks: images named as those of --test, white where the object is, for the share of saliency on it
+    saliency_sets: test sets whose saliency is measured: names separated by commas, or all [the first labelled one]
     human: a CSV of people's decisions on the cue-conflict images, shown beside the model's
     """
 

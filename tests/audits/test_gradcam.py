@@ -15,6 +15,7 @@ from PIL import Image
 from torch import Tensor, nn
 
 from cuewise import audit as verb
+from cuewise import compare
 from cuewise.audits.gradcam import grad_cam, lay_out, stretch
 from cuewise.audits.saliency import coverage, overlay, spread_area, spread_entropy
 from cuewise.errors import UserError
@@ -186,3 +187,50 @@ def test_masks_of_a_user(tmp_path: Path) -> None:
         covered("other")
     with pytest.raises(UserError, match="nowhere"):  # before any work
         covered("nowhere")
+
+
+def test_saliency_on_any_test_set(tmp_path: Path) -> None:
+    """The first set keeps its names; others are asked for by name, and two models are split four ways on each."""
+    sets = {name: f"shapes:{name}?n=16&size=32&part=test" for name in ("silhouette", "sketch")}
+    train = "shapes:aligned?n=32&size=32"
+
+    def audited(name: str, **options: Any) -> dict[str, Any]:
+        out = tmp_path / name
+        test = [f"{role}={spec}" for role, spec in sets.items()]
+        verb(
+            "cuewise/resnet-tiny?width=8",
+            out=str(out),
+            train=[train],
+            test=test,
+            size=32,
+            only="saliency",
+            **options,
+        )
+        return json.loads((out / "audit.json").read_text())  # type: ignore[no-any-return]
+
+    first = audited("first")
+    (area, *_) = first["scores"]
+    assert [s["name"] for s in first["scores"]] == ["saliency_area", "saliency_entropy"]
+    both = audited("both", saliency_sets="all")
+    found = {s["name"]: s for s in both["scores"]}
+    name = next(n.partition("/")[2] for n in found if "/" in n)
+    assert set(found) == {
+        "saliency_area",
+        "saliency_entropy",
+        f"saliency_area/{name}",
+        f"saliency_entropy/{name}",
+    }
+    assert found["saliency_area"]["value"] == area["value"]
+    other = found[f"saliency_area/{name}"]
+    assert other["low"] <= other["value"] <= other["high"]
+    assert other["low"] < other["high"]
+    rows = both["tables"][f"saliency/{name}/decisions"]
+    assert len(rows["rows"]) == 16
+    assert np.mean([r[rows["columns"].index("area")] for r in rows["rows"]]) == pytest.approx(
+        other["value"], abs=1e-4
+    )
+    page = compare(str(tmp_path / "both"), str(tmp_path / "both"), out=str(tmp_path / "page"))
+    text = Path(page["report"]).read_text()
+    assert f"Saliency by who is right, {name}" in text
+    with pytest.raises(UserError, match=r"no labelled test set .* has that name; there are: "):
+        audited("x", saliency_sets="nowhere")

@@ -47,6 +47,12 @@ class Finding:
         if chance is not None:
             self.chance |= {s.name: chance for s in scores}
 
+    def join(self, other: Finding) -> None:
+        """Add what was found elsewhere, e.g. on another test set."""
+        self.scores += other.scores
+        for name in ("tables", "figures", "galleries", "chance", "notes", "withheld"):
+            getattr(self, name).update(getattr(other, name))
+
 
 @dataclass(frozen=True)
 class Needs:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import cv2
@@ -57,6 +57,14 @@ def masks_option(typed: str) -> str:
             "Share of the saliency that falls inside the object's mask.",
             better="high",
         ),
+        Kind("saliency_area/*", "Area of saliency on {}", "The same on another test set."),
+        Kind("saliency_entropy/*", "Spread of saliency on {}", "The same on another test set.", unit="nats"),
+        Kind(
+            "saliency_coverage/*",
+            "Saliency on the object, {}",
+            "The same on another test set.",
+            better="high",
+        ),
     ),
     options=(
         Option(
@@ -64,20 +72,50 @@ def masks_option(typed: str) -> str:
             "images named as those of --test, white where the object is, for the share of saliency on it",
             masks_option,
         ),
+        Option(
+            "saliency_sets",
+            "test sets whose saliency is measured: names separated by commas, or all [the first labelled one]",
+        ),
     ),
     needs=needs_labelled,
 )
 def saliency(subject: Subject) -> Finding:
-    """Area above one half and entropy of the maps for the predicted class, on up to 256 images of the first test set."""
-    said = answers(subject)[0]
+    """Area above one half and entropy of the maps for the predicted class, on up to 256 images of a test set: the first, or
+    those that --saliency-sets names."""
+    found = answers(subject)
+    first, wanted = found[0].name, chosen_sets(subject.option("saliency_sets"), [said.name for said in found])
+    out = Finding()
+    for said in found:
+        if said.name in wanted:
+            out.join(saliency_on(subject, said, "" if said.name == first else f"/{said.name}"))
+    return out
+
+
+def chosen_sets(typed: str | None, names: Sequence[str]) -> list[str]:
+    """The test sets that --saliency-sets names."""
+    if typed is None:
+        return [names[0]]
+    if typed == "all":
+        return list(names)
+    wanted = [name.strip() for name in typed.split(",") if name.strip()]
+    if strange := [name for name in wanted if name not in names]:
+        raise UserError(
+            f"--saliency-sets {strange[0]}: no labelled test set that the model can be asked about has that name; there are: "
+            f"{', '.join(names)}, or all"
+        )
+    return wanted
+
+
+def saliency_on(subject: Subject, said: Answers, ending: str) -> Finding:
+    """Scores, table, histogram and overlays of one set; `ending` is that of their names, empty for the first set."""
     chosen = np.sort(np.random.default_rng(subject.seed).permutation(len(said.index))[:IMAGES])
     said = said.part(chosen)
     views, maps = saliency_maps(subject, said)
     area, nats = spread_area(maps), spread_entropy(maps)
     protocol = f"Grad-CAM of the predicted class; {said.protocol}"
     out = Finding([
-        scores.mean("saliency_area", area, f"share of pixels at half the greatest value or more; {protocol}"),
-        scores.mean("saliency_entropy", nats, f"nats; {protocol}"),
+        scores.mean(f"saliency_area{ending}", area, f"share of pixels at half the greatest value or more; {protocol}"),
+        scores.mean(f"saliency_entropy{ending}", nats, f"nats; {protocol}"),
     ])  # fmt: skip
     columns = {"area": np.round(area, 6).tolist(), "spread": np.round(nats, 6).tolist()}
     if (given := subject.option("masks")) is not None:
@@ -85,19 +123,20 @@ def saliency(subject: Subject) -> Finding:
         inside = coverage(maps[rows], masks)
         inside = inside[np.isfinite(inside)]
         how = f"share of saliency inside the mask; masks of {len(rows)} of {len(maps)} images; {protocol}"
-        out.scores.append(scores.mean("saliency_coverage", inside, how))
-    table = decisions_table(said, "Saliency, image by image", **columns)
-    table["pairs"] = {"saliency_area": "area", "saliency_entropy": "spread"}
+        out.scores.append(scores.mean(f"saliency_coverage{ending}", inside, how))
+    where = f" on {said.name}" if ending else ""
+    table = decisions_table(said, f"Saliency{where}, image by image", **columns)
+    table["pairs"] = {f"saliency_area{ending}": "area", f"saliency_entropy{ending}": "spread"}
     table["split"] = ["area", "spread"]
-    out.tables["saliency/decisions"] = table
-    out.figures["saliency"] = {
-        "title": "How far saliency spreads",
+    out.tables[f"saliency{ending}/decisions"] = table
+    out.figures[f"saliency{ending}"] = {
+        "title": f"How far saliency spreads{where}",
         "kind": "histogram",
         "xlabel": "share of the image at half the greatest saliency or more",
         "ylabel": "share of images",
         "series": [{"name": "area", **_histogram(area)}],
     }
-    out.galleries["saliency"] = gallery(subject, said, views, maps)
+    out.galleries[f"saliency{ending}"] = gallery(subject, said, views, maps, ending.replace("/", "-"))
     return out
 
 
@@ -204,7 +243,9 @@ def _histogram(area: NDArray[np.float64]) -> dict[str, Any]:
     return {"x": edges.round(6).tolist(), "y": (counts / max(1, len(area))).tolist()}
 
 
-def gallery(subject: Subject, said: Answers, views: NDArray[np.uint8], maps: Maps) -> dict[str, Any]:
+def gallery(
+    subject: Subject, said: Answers, views: NDArray[np.uint8], maps: Maps, ending: str
+) -> dict[str, Any]:
     """Overlays; the same images for every model, because they are chosen by the seed alone."""
     items = []
     pick = np.random.default_rng(subject.seed).permutation(len(said.index))[:KEPT]
@@ -213,7 +254,7 @@ def gallery(subject: Subject, said: Answers, views: NDArray[np.uint8], maps: Map
         right = bool(said.correct[i])
         items.append(
             {
-                "image": subject.picture(overlay(views[i], maps[i]), f"saliency-{n}"),
+                "image": subject.picture(overlay(views[i], maps[i]), f"saliency{ending}-{n}"),
                 "of": said.image_name(int(i)),
                 "caption": f"{truth}: said {response}",
                 "badge": "right" if right else "wrong",

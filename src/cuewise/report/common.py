@@ -65,8 +65,9 @@ def four_ways(audits: Sequence[Audit]) -> tuple[list[Figure], list[Table]]:
         a, b = (per_image(x.tables[name]) for x in audits)
         groups = grouped(a, b)
         if any(groups.values()):
-            figures.append(_square(audits, groups))
-            tables.append(_groups_table(audits, groups, (a, b), columns))
+            where = name.removesuffix("/decisions").partition("/")[2]
+            figures.append(_square(audits, groups, where))
+            tables.append(_groups_table(audits, groups, (a, b), columns, where))
     return figures, tables
 
 
@@ -89,7 +90,7 @@ def group_name(group: tuple[bool, bool], names: Sequence[str]) -> str:
     }[group]
 
 
-def _square(audits: Sequence[Audit], groups: Mapping[tuple[bool, bool], Sequence[Any]]) -> Figure:
+def _square(audits: Sequence[Audit], groups: Mapping[tuple[bool, bool], Sequence[Any]], where: str) -> Figure:
     total = sum(map(len, groups.values()))
     series = [
         read_series(
@@ -104,7 +105,7 @@ def _square(audits: Sequence[Audit], groups: Mapping[tuple[bool, bool], Sequence
     ]
     return {
         "topic": "",
-        "title": f"Who is right on the same {total:,} images",
+        "title": f"Who is right on the same {total:,} images" + (f", {where}" if where else ""),
         "kind": "grid",
         "xlabel": audits[1].name,
         "ylabel": audits[0].name,
@@ -118,6 +119,7 @@ def _groups_table(
     groups: Mapping[tuple[bool, bool], Sequence[tuple[str, int]]],
     rows: tuple[Rows, Rows],
     columns: Sequence[str],
+    where: str,
 ) -> Table:
     names = [a.name for a in audits]
     heads = ["group", "images", *[f"{c}, {n}" for c in columns for n in names]]
@@ -125,4 +127,5 @@ def _groups_table(
         [group_name(g, names), len(keys), *[said(mean_over(r, keys, c)) for c in columns for r in rows]]
         for g, keys in groups.items()
     ]
-    return {"title": "Saliency by who is right", "columns": heads, "rows": body}
+    title = "Saliency by who is right" + (f", {where}" if where else "")
+    return {"title": title, "columns": heads, "rows": body}
