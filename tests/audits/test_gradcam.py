@@ -17,7 +17,8 @@ from torch import Tensor, nn
 from cuewise import audit as verb
 from cuewise import compare
 from cuewise.audits.gradcam import grad_cam, lay_out, stretch
-from cuewise.audits.saliency import coverage, overlay, spread_area, spread_entropy
+from cuewise.audits.masks import coverage
+from cuewise.audits.saliency import overlay, spread_area, spread_entropy
 from cuewise.errors import UserError
 from tests.conftest import photograph
 

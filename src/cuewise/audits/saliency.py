@@ -18,8 +18,8 @@ from cuewise.audits.audit import Finding, audit
 from cuewise.audits.gradcam import grad_cam
 from cuewise.audits.head import Grouped, Head
 from cuewise.audits.kinds import Kind, Option
+from cuewise.audits.masks import Maps, coverage, masks_of, masks_option
 from cuewise.audits.subject import Subject
-from cuewise.data import open_data
 from cuewise.encoders.embed import evaluation_view
 from cuewise.errors import UserError
 from cuewise.progress import Progress
@@ -29,14 +29,6 @@ SHOWN = 12  # of a single model; more are kept so that two models can be compare
 KEPT = 48
 BATCH = 16
 SIDE = 192  # pixels of an overlay
-
-Maps = NDArray[np.float32]
-
-
-def masks_option(typed: str) -> str:
-    """A set of masks; one that does not exist is refused now."""
-    open_data(typed)
-    return typed
 
 
 @audit(
@@ -194,37 +186,6 @@ def spread_entropy(maps: Maps) -> NDArray[np.float64]:
     total = flat.sum(1, keepdims=True)
     p = flat / np.where(total > 0, total, 1)
     return np.asarray(-np.where(p > 0, p * np.log(np.where(p > 0, p, 1)), 0).sum(1))
-
-
-def coverage(maps: Maps, masks: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """Share of each map's saliency that falls inside its mask; NaN for a map without any."""
-    total = maps.sum((1, 2), dtype=np.float64)
-    inside = (maps * masks).sum((1, 2), dtype=np.float64)
-    return np.asarray(np.divide(inside, total, out=np.full(len(maps), np.nan), where=total > 0))
-
-
-def masks_of(
-    spec: str, said: Answers, size: int, interpolation: str
-) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """The rows that have a mask, and the masks as the model would see them: the file of the same name, whatever its ending."""
-    data = open_data(spec)
-    place = {stem(data.name(i)): i for i in range(len(data))}
-    rows = [r for r in range(len(said.index)) if stem(said.image_name(r)) in place]
-    if not rows:
-        raise UserError(
-            f"--masks {spec}: none of its {len(data)} files is named as an image of {said.name} "
-            f"(one of those is {said.image_name(0)})"
-        )
-    found = [
-        evaluation_view(data.image(place[stem(said.image_name(r))]), size, interpolation).mean(2) >= 128
-        for r in rows
-    ]
-    return np.array(rows), np.stack(found)
-
-
-def stem(name: str) -> str:
-    """A file's name without its ending."""
-    return name.rpartition(".")[0] or name
 
 
 def overlay(view: NDArray[np.uint8], heat: NDArray[np.float32], side: int = SIDE) -> NDArray[np.uint8]:
