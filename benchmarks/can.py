@@ -11,7 +11,6 @@ from __future__ import annotations
 import argparse
 import os
 import statistics
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -27,6 +26,7 @@ from cuewise.train.distributed import launch
 from cuewise.train.loop import Run, optimise
 from cuewise.train.pretrain import build
 from row import row
+from steps import clock
 
 BATCH, SIZE = 64, 32
 STEP_GOAL, HALF_GOAL = 1.08, 0.6
@@ -91,12 +91,6 @@ def encoding(run: Run, share: float) -> Callable[[], None]:
         encoder.zero_grad(set_to_none=True)
 
     return step
-
-
-def clock(step: Callable[[], None]) -> float:
-    began = time.perf_counter()
-    step()
-    return time.perf_counter() - began
 
 
 def main() -> None:

@@ -99,7 +99,7 @@ def in_a_process(place: Path, *words: str) -> tuple[int, float]:
 def report(what: str, count: int, peak: float) -> None:
     bound = GOAL * count / 1e6
     print(
-        f"{what}, {count:,} images: {peak:.0f} MB above the imports, {1e6 * peak / count:.0f} bytes an image"
+        f"{what}, {count:,} images: {peak:.0f} MB above the imports, {1e6 * peak / count:.0f} bytes per image"
     )
     row(
         f"file index of {count:,} images, {what}, peak",

@@ -10,20 +10,14 @@ from __future__ import annotations
 
 import argparse
 import statistics
-import time
 from collections.abc import Callable
-from pathlib import Path
 
 import torch
 import torchvision
 from torch import nn
 
-from cuewise.config import resolve
-from cuewise.data import Batch, open_data
-from cuewise.train.distributed import launch
-from cuewise.train.loop import Run, optimise
-from cuewise.train.pretrain import build
 from row import row
+from steps import clock, training_step
 
 BATCH, QUEUE, SIZE, LEFT_OUT = 64, 4096, 64, ["color", "rotation"]
 
@@ -73,22 +67,7 @@ def ours() -> Callable[[], None]:
         "workers": "0",
         "epochs": 1000,
     }
-    config = resolve(options)
-    run: Run = build(config, Path("."), open_data(config.data), launch("cpu", 1, "32", 1))
-    run.method.train()
-    batch: Batch = next(iter(run.loader.batches(epochs=1)))
-
-    def step() -> None:
-        optimise(run, batch)
-        run.step = 1
-
-    return step
-
-
-def clock(step: Callable[[], None]) -> float:
-    began = time.perf_counter()
-    step()
-    return time.perf_counter() - began
+    return training_step(options)
 
 
 def main() -> None:

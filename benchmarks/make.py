@@ -2,7 +2,7 @@
 
     OMP_NUM_THREADS=1 NUMBA_NUM_THREADS=1 python benchmarks/make.py [rounds]
 
-JPEGs of 224 pixels, drawn here; both run in turn. Rates are images a second while images are made (reading the list and
+JPEGs of 224 pixels, drawn here; both run in turn. Rates are images per second while images are made (reading the list and
 compiling kernels happen once, before); the ratio is the median over rounds. Needs two idle cores.
 """
 

@@ -159,8 +159,8 @@ def accuracy(sets: Sets) -> None:
 
     theirs = {layer.name: right(layer) for layer in layers}
     best = max(theirs, key=lambda name: theirs[name])
-    told = ", ".join(f"{name}: {100 * a:.1f}" for name, a in theirs.items())
-    print(f"  accuracy on {len(truth)} images: exact {100 * ours:.1f}; ns protocol, re-encoding: {told}")
+    listed = ", ".join(f"{name}: {100 * a:.1f}" for name, a in theirs.items())
+    print(f"  accuracy on {len(truth)} images: exact {100 * ours:.1f}; ns protocol, re-encoding: {listed}")
     row(
         "accuracy of the linear probe on a trained encoder",
         f"the ns protocol, 60 re-encoding epochs: lr 10 (best of {len(theirs)}: {best})",

@@ -23,6 +23,7 @@ BENCHMARKS: dict[str, tuple[list[str], dict[str, str]]] = {
     "cues": (["--clock", "cpu"], ONE_THREAD),
     "corruptions": ([], ONE_THREAD),
     "index": ([], {}),
+    "first_batch": ([], {}),
     "make": ([], {}),
     "audit": (["--full"], {}),
     "probe": (["--model", "torchvision/resnet18", "--size", "64", "--epochs", "2", "--no-accuracy"], {}),

@@ -12,19 +12,14 @@ import argparse
 import statistics
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import torch
 import torchvision
 from torch import nn
 
-from cuewise.config import resolve
-from cuewise.data import Batch, open_data
-from cuewise.train.distributed import launch
-from cuewise.train.loop import Run, optimise
-from cuewise.train.pretrain import build
 from row import row
+from steps import training_step
 
 BATCH, QUEUE = 64, 4096
 CASES = {"resnet18": 64, "resnet50": 96}
@@ -72,17 +67,7 @@ def ours(name: str, size: int, negatives: bool) -> Callable[[], None]:
     }
     if negatives:
         options |= {"negatives": ["patch"], "alpha": [2.0]}
-    config = resolve(options)
-    fabric = launch("cpu", 1, "32", 1)
-    run: Run = build(config, Path("."), open_data(config.data), fabric)
-    run.method.train()
-    batch: Batch = next(iter(run.loader.batches(epochs=1)))
-
-    def step() -> None:
-        optimise(run, batch)
-        run.step = 1
-
-    return step
+    return training_step(options)
 
 
 def lightly_example(name: str, size: int) -> Callable[[], None] | None:

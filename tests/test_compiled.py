@@ -27,14 +27,14 @@ def test_a_change_in_any_kernel_changes_the_place(tmp_path: Path) -> None:
 def test_the_place_is_the_users_to_choose(tmp_path: Path) -> None:
     code = "import cuewise, os; print(os.environ['NUMBA_CACHE_DIR'])"
     clean = {k: v for k, v in os.environ.items() if k != "NUMBA_CACHE_DIR"}
-    told = subprocess.run(
+    done = subprocess.run(
         [sys.executable, "-c", code],
         env={**clean, "CUEWISE_CACHE": str(tmp_path)},
         capture_output=True,
         text=True,
         check=True,
     )
-    assert Path(told.stdout.strip()).is_relative_to(tmp_path)
+    assert Path(done.stdout.strip()).is_relative_to(tmp_path)
 
 
 CODE = "import cuewise, os; print(os.environ['NUMBA_CACHE_DIR'])"
@@ -42,14 +42,14 @@ CODE = "import cuewise, os; print(os.environ['NUMBA_CACHE_DIR'])"
 
 def place_of_kernels(cache: Path) -> tuple[Path, str]:
     clean = {k: v for k, v in os.environ.items() if k != "NUMBA_CACHE_DIR"}
-    told = subprocess.run(
+    done = subprocess.run(
         [sys.executable, "-c", CODE],
         env={**clean, "CUEWISE_CACHE": str(cache)},
         capture_output=True,
         text=True,
         check=True,
     )
-    return Path(told.stdout.strip()), told.stderr
+    return Path(done.stdout.strip()), done.stderr
 
 
 @pytest.mark.shell

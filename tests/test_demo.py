@@ -18,14 +18,14 @@ def test_demo_in_miniature(
 ) -> None:
     import importlib
 
-    room = importlib.import_module("cuewise.story")
+    story = importlib.import_module("cuewise.story")
     small = {
         "data": ["shapes:aligned?rho=1&n=64&part=train&size=32"],
         "size": 16,
         "epochs": 1,
         "batch_size": 32,
     }
-    monkeypatch.setattr(room, "COMMON", {**room.COMMON, **small, "model": "cuewise/resnet-tiny?width=8"})
+    monkeypatch.setattr(story, "COMMON", {**story.COMMON, **small, "model": "cuewise/resnet-tiny?width=8"})
     result = verb(out=str(tmp_path / "demo"))
     page = Path(result["report"]).read_text(encoding="utf-8")
     assert "plain" in page
@@ -48,7 +48,7 @@ def test_demo_in_miniature(
     verb(out=str(tmp_path / "demo"))  # again: nothing is trained twice
     assert "pretraining" not in capsys.readouterr().err
     # a run of other settings is not lost
-    monkeypatch.setattr(room, "COMMON", {**room.COMMON, "seed": 5})
+    monkeypatch.setattr(story, "COMMON", {**story.COMMON, "seed": 5})
     before = (tmp_path / "demo" / "plain" / "encoder.safetensors").read_bytes()
     with pytest.raises(UserError, match="plain holds another run; name another --out, or --overwrite"):
         verb(out=str(tmp_path / "demo"))

@@ -473,7 +473,7 @@ def make(
 def check(
     member: str,
 ) -> dict[str, Any]:
-    """Put a method, cue, negative, audit, probe, maker, source or study of your own through the contract battery.
+    """Put a method, cue, negative, augmentation, audit, probe, maker, source or study of your own through the contract battery.
 
     member: package.module:Name, or package.module for every member in it, also in the working folder
     """

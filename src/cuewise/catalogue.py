@@ -73,16 +73,18 @@ def settings() -> dict[str, str]:
     """Every key of --set with its type, default and meaning."""
     groups = {
         "optim": class_source("cuewise.config.fields", "Optim"),
-        "views": class_source("cuewise.config.fields", "Views"),
+        "views": class_source("cuewise.config.fields", "ViewSettings"),
         "loop": class_source("cuewise.config.fields", "Loop"),
-        "suppress": class_source("cuewise.views.suppress", "Settings"),
+        "suppress": class_source("cuewise.views.suppress", "SuppressSettings"),
+        "crops": class_source("cuewise.views.object_crops", "CropSettings"),
+        "hard": class_source("cuewise.methods.hard", "AllSettings"),
     }
     for module in member_modules("cuewise.methods"):
         for declared in declared_in(module):
             source = class_source(module, declared.attribute)
             groups[declared.name] = source.inner("Settings") if source else None
     return {
-        f"{group}.{name}": f"{f.type} = {_default(f.default)}{f'  {f.help}' if f.help else ''}"
+        f"{group}.{name}": f"{f.type} = {_default(f.default)}  {f.help}"
         for group, source in groups.items()
         for name, f in (source.fields() if source else {}).items()
     }

@@ -105,7 +105,7 @@ def _in_use(folder: Path, handle: IO[str]) -> str:
 
 
 @dataclass
-class Claim:
+class HeldFolder:
     """An output folder held by this process."""
 
     folder: Path
@@ -127,10 +127,10 @@ class Claim:
 @contextmanager
 def claim_folder(
     out: Path, kind: str, *, resume: bool = False, overwrite: bool = False, reads: Iterable[str | Path] = ()
-) -> Iterator[Claim]:
+) -> Iterator[HeldFolder]:
     """Hold OUT for a content of that kind: new, or the one that is there (resume), or one that replaces it (overwrite).
 
-    What is replaced is kept until `Claim.started`; if the block fails before that, it is put back.
+    What is replaced is kept until `HeldFolder.started`; if the block fails before that, it is put back.
     reads: DATA and MODELs that the caller reads, which must not lie in what is deleted.
     """
     check_folder(out, kind, resume=resume, overwrite=overwrite, reads=reads)
@@ -138,7 +138,7 @@ def claim_folder(
     out.mkdir(parents=True, exist_ok=True)
     with lock_folder(out):
         _put_back(out)
-        claim = Claim(out, kind, _may_resume(out, kind, resume, overwrite, reads))
+        claim = HeldFolder(out, kind, _may_resume(out, kind, resume, overwrite, reads))
         if entries(out) and not claim.resuming:
             _set_aside(out, kind)
         elif read_mark(out).get("kind") != kind or read_mark(out).get("finished"):

@@ -38,8 +38,8 @@ def run_demo(out: Path, *, overwrite: bool = False) -> dict[str, Any]:
                     f"{job.folder} holds another run; name another --out, or --overwrite to replace it"
                 )
         if not all(is_trained(job) for job in jobs):
-            said = ", ".join(f"{name} ({describe(dial)})" for name, dial in ARMS.items())
-            print(f"pretraining side by side: {said}", file=sys.stderr)
+            text = ", ".join(f"{name} ({describe(dial)})" for name, dial in ARMS.items())
+            print(f"pretraining side by side: {text}", file=sys.stderr)
             workers, _ = job_count("auto")
             try:
                 run_jobs(jobs, SHAPES, out / "workers.log", workers, 1, "pretraining")

@@ -16,10 +16,10 @@ import numpy as np
 import pytest
 
 from cuewise import audit
-from cuewise.audits import engine as room
+from cuewise.audits import engine as engine_module
 from cuewise.audits.answerer import Answerer
 from cuewise.audits.change import CLEAN, Copies, change
-from cuewise.audits.engine import Engine, Viewer, Work, copies
+from cuewise.audits.engine import Engine, Pass, Viewer, copies
 from cuewise.audits.head import Head
 from cuewise.audits.keys import data_key
 from cuewise.audits.saved import FOLDER, Saved
@@ -86,10 +86,10 @@ def test_a_pass_gives_the_features_of_embed_whatever_the_workers(tmp_path: Path)
         view = CenterView(32, operator)
         features = embed_dataset(one.encoder, data, transform=view, label=None).features
         assert one.answerer is not None
-        assert results[0].said[c].tolist() == one.answerer.say(features).tolist()
+        assert results[0].answers[c].tolist() == one.answerer.say(features).tolist()
     for found in results:
         assert found.index.tolist() == list(range(21))
-        assert all(np.array_equal(found.said[c], results[0].said[c]) for c in CHANGES[1:])
+        assert all(np.array_equal(found.answers[c], results[0].answers[c]) for c in CHANGES[1:])
 
 
 def test_every_image_is_decoded_once_for_all_models_and_audits(
@@ -133,8 +133,8 @@ def test_broken_images_are_left_out_and_counted(tmp_path: Path) -> None:
 
 def test_rows_are_kept_and_taken_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Interrupted after some rows: the rest is done, the result is the same, damaged rows are done again."""
-    monkeypatch.setattr(room, "SAVE_SECONDS", 0.0)
-    monkeypatch.setattr(room, "FORWARD", 8)
+    monkeypatch.setattr(engine_module, "SAVE_SECONDS", 0.0)
+    monkeypatch.setattr(engine_module, "FORWARD", 8)
     data = open_data(str(photos(tmp_path / "set", 5)))
     one = viewer()
     work = copies("x", data, [one], CHANGES)
@@ -142,7 +142,7 @@ def test_rows_are_kept_and_taken_up(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     saved = Saved(tmp_path / "out")
 
     class Stops(Engine):
-        def stream(self, work: Work, start: int) -> Any:
+        def stream(self, work: Pass, start: int) -> Any:
             for k, rows in enumerate(super().stream(work, start)):
                 if k == 3:
                     raise KeyboardInterrupt
@@ -156,7 +156,7 @@ def test_rows_are_kept_and_taken_up(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     files[-1].write_bytes(b"torn")
     again = Engine(saved, workers=0).run(work)[0]
     assert np.array_equal(again.features, whole.features)
-    assert all(np.array_equal(again.said[c], whole.said[c]) for c in CHANGES[1:])
+    assert all(np.array_equal(again.answers[c], whole.answers[c]) for c in CHANGES[1:])
     assert Engine(saved).done(work) == work.views
     assert copies("x", data, [one], CHANGES, seed=1).key != work.key
 
@@ -172,7 +172,7 @@ cuewise.audit({model!r}, out=sys.argv[1], train=[{train!r}], test=[{test!r}], on
 
 @pytest.mark.kill
 def test_kill_9_in_the_middle_and_again(tmp_path: Path) -> None:
-    """The second call goes on, and ends with the scores of an audit that was never interrupted."""
+    """The second call resumes, and ends with the scores of an audit that was never interrupted."""
     train, test = str(photos(tmp_path / "train", 4)), str(photos(tmp_path / "set", 12, seed=1))
     code = SCRIPT.format(model=ENCODER, train=train, test=test, only=ONLY)
     out = tmp_path / "killed"
@@ -188,10 +188,10 @@ def test_kill_9_in_the_middle_and_again(tmp_path: Path) -> None:
     assert (out / FOLDER).is_dir(), "it was done before it could be killed"
     assert not (out / "audit.json").exists()
     kept = len(list(out.glob(f"{FOLDER}/*/*.npz")))
-    told = subprocess.run(
+    err = subprocess.run(
         [sys.executable, "-c", code, str(out)], capture_output=True, text=True, check=True
     ).stderr
-    assert "resuming an interrupted audit" in told
+    assert "resuming an interrupted audit" in err
     assert kept >= 4
     assert not (out / FOLDER).exists()
     whole = audit(

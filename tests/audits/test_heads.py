@@ -56,7 +56,7 @@ def test_entropy_is_in_bits() -> None:
 
 
 def blobs(n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Class 0 against 1 is told by the first block alone, class 2 by the second."""
+    """The first block alone distinguishes class 0 from 1, the second class 2."""
     rng = np.random.default_rng(seed)
     y = rng.integers(0, 3, n)
     X = rng.normal(size=(n, 9)) * 0.3

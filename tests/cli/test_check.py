@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import sys
 from collections.abc import Iterator
@@ -9,159 +10,23 @@ from pathlib import Path
 
 import pytest
 
+import cuewise
 from cuewise.checks.check import BATTERIES, check_members, checks_of
 from cuewise.cli import main
+from cuewise.data import open_data
+from cuewise.options import attribute
 from cuewise.registry import Registry
+from cuewise.views import augmentation
 
-MEMBERS = '''
-from dataclasses import dataclass
-from typing import Annotated
+PAGE = (Path(__file__).parents[2] / "docs" / "extend.md").read_text(encoding="utf-8")
+MEMBERS = "\n\n".join(re.findall(r"```python\n(.*?)```", PAGE, re.S))
 
-import numpy as np
-import torch
-
-from cuewise.audits.audit import Finding, audit
-from cuewise.cues.cue import Cue
-from cuewise.data.openers import source
-from cuewise.encoders.heads import mlp, unit
-from cuewise.makers.maker import Maker, Picture
-from cuewise.methods import Method, MethodSettings, Step
-from cuewise.probes.kinds import ProbeKind
-from cuewise.probes.knn import KNNProbe
-from cuewise.probes.task import classify
-from cuewise.scores import Score
-from cuewise.studies.ns_color import STUDY as COLOR
-from cuewise.studies.study import Study
-from cuewise.views.negatives import Negative
-
-
-@dataclass(frozen=True)
-class Settings(MethodSettings):
-    """Width of the embedding."""
-
-    dim: Annotated[int, "of the embedding"] = 16
-
-
-class Align(Method):
-    """Two views agree, and each feature has variance."""
-
-    name = "align"
-    summary = "two views agree, features keep their variance"
-    citation = "after Bardes et al. 2022"
-    views = {"query": "simclr", "key": "simclr"}
-    optim = {"name": "adam", "lr": 1e-3, "reference_batch": 256, "weight_decay": 1e-6}
-    Settings = Settings
-
-    def __init__(self, *args, **kwargs):
-        super().__init__(*args, **kwargs)
-        self.projector = mlp([self.encoder.dim, self.encoder.dim, self.settings.dim], norm=True)
-
-    def forward(self, batch):
-        a, b = (self.projector(self.encoder(batch.views[role])) for role in self.views)
-        spread = sum((1 - z.std(0)).relu().mean() for z in (a, b))
-        return Step((a - b).square().mean() + spread, unit(a.detach()), unit(b.detach()))
-
-
-@dataclass(frozen=True)
-class Inverted(Cue):
-    """255 minus every value."""
-
-    name = "inverted"
-    summary = "every colour is its opposite"
-    suppresses = True
-
-    def render(self, image, drawn):
-        return 255 - image
-
-
-@dataclass(frozen=True)
-class Shuffled(Negative):
-    """The pixels of the view in another order."""
-
-    name = "shuffled"
-    summary = "the pixels of the view in random order"
-
-    def sample(self, rng, size):
-        return tuple(rng.permutation(size * size) for _ in range(self.count))
-
-    def render(self, origin, drawn, number):
-        return np.ascontiguousarray(origin.view.reshape(-1, 3)[drawn].reshape(origin.view.shape))
-
-
-@audit("brightness", "mean value of the images that are asked about", question="How bright is the test set?")
-def brightness(subject):
-    images = [subject.base[1].image(i) for i in range(4)]
-    value = float(np.mean([image.mean() for image in images])) / 255
-    return Finding(scores=[Score("brightness", value, value, value, len(images), "mean of 4 images")])
-
-
-@dataclass(frozen=True)
-class Nearest(ProbeKind):
-    """The nearest training image answers."""
-
-    name = "nearest"
-    summary = "the class of the nearest training image"
-    estimator = KNNProbe
-    temperature: Annotated[float, "of the one vote"] = 0.07
-
-    def run(self, task):
-        return classify(task, KNNProbe(1, self.temperature))
-
-
-@dataclass(frozen=True)
-class Mirrored(Maker):
-    """Left and right exchanged."""
-
-    name = "mirrored"
-    summary = "left and right exchanged"
-    vertical: Annotated[bool, "top and bottom instead"] = False
-
-    def draw(self, piece, seed):
-        yield Picture(np.ascontiguousarray(np.flip(piece.image(), 0 if self.vertical else 1)), seed)
-
-
-class Noise:
-    """Images of noise, in two classes."""
-
-    object_classes, columns, classes = (), {}, ("a", "b")
-
-    def __init__(self, n: int = 16, size: int = 24) -> None:
-        self.n, self.size = n, size
-        self.labels = np.arange(n) % 2
-
-    def __len__(self):
-        return self.n
-
-    def name(self, i):
-        return f"{self.classes[self.labels[i]]}/{i:04d}.png"
-
-    def image(self, i):
-        return np.random.default_rng(i).integers(0, 256, (self.size, self.size, 3), dtype=np.uint8)
-
-    def read(self, i):
-        return None
-
-    def facts(self, i):
-        from cuewise.data.sample import NOTHING
-
-        return NOTHING
-
-    def fingerprint(self):
-        one = {"data": "noise", "kind": "noise", "count": self.n, "hash": f"{self.n} {self.size}"}
-        return {"count": self.n, "hash": one["hash"], "sources": [one], "skipped": []}
-
-
-@source("noise", "images of uniform noise")
-def noise(n: int = 16, size: int = 24):
-    return Noise(n, size)
-
-
-STUDY = Study("my-color", "colour, again", COLOR.arms, COLOR.measures, COLOR.claims, COLOR.figures)
-'''
-
-KINDS = ("method", "cue", "negative", "audit", "probe", "maker", "study", "source")
+KINDS = ("method", "cue", "negative", "augmentation", "audit", "probe", "maker", "study", "source")
 NAMES = dict(
-    zip(KINDS, ("Align", "Inverted", "Shuffled", "brightness", "Nearest", "Mirrored", "STUDY", "noise"))
+    zip(
+        KINDS,
+        ("Align", "Inverted", "Shuffled", "TINT", "brightness", "Nearest", "Mirrored", "STUDY", "noise"),
+    )
 )
 
 
@@ -199,6 +64,7 @@ BROKEN = {
         "np.random.permutation(size * size)",
         "the same seed gives another",
     ),
+    "augmentation": ("int(rng.integers(3))", "int(np.random.randint(99)) % 3", "the same seed draws another"),
     "audit": ('"mean of 4 images")', '"")', "has no protocol"),
     "probe": ('temperature: Annotated[float, "of the one vote"]', "temperature: float", "has no help"),
     "maker": (
@@ -247,6 +113,27 @@ def test_what_cannot_be_checked(
     assert error in capsys.readouterr().err
 
 
+def test_an_entry_point_makes_each_kind_known_by_name(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What pip leaves of an installed package: the names are listed without an import, and then found."""
+    names = dict(zip(KINDS, ("align", "inverted", "shuffled", "tint", "brightness", "nearest", "mirrored")))
+    names |= {"study": "my-color", "source": "noise"}
+    registries = {b.kind: attribute(b.registry) for b in BATTERIES}
+    points = "".join(f"[cuewise.{registries[k].plural}]\n{names[k]} = my_members:{NAMES[k]}\n" for k in KINDS)
+    folder = work / "mine-1.0.dist-info"
+    folder.mkdir()
+    (folder / "METADATA").write_text("Metadata-Version: 2.1\nName: mine\nVersion: 1.0\n")
+    (folder / "entry_points.txt").write_text(points)
+    monkeypatch.syspath_prepend(str(work))
+    for kind in KINDS:
+        listed = cuewise.list("data" if kind == "source" else registries[kind].plural)
+        assert names[kind] in listed, kind
+    assert "my_members" not in sys.modules
+    for kind in KINDS:
+        assert registries[kind].get(names[kind]).name == names[kind]
+    assert augmentation("tint").own
+    assert len(open_data("noise?n=3")) == 3
+
+
 def test_everything_at_once_in_the_shell(work: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A method, negative, filter and source of one's own in one run; then a probe and an audit of it."""
     small = (
@@ -256,6 +143,9 @@ def test_everything_at_once_in_the_shell(work: Path, capsys: pytest.CaptureFixtu
     assert main(f"pretrain my_members:Noise?n=12 --out run {own} {small}".split()) == 0
     moco = "--method moco --negatives my_members:Shuffled --set moco.queue=16"
     words = f"pretrain my_members:noise?n=12 --out other {moco} {small.replace('--set align.dim=8', '')}"
+    assert main(words.split()) == 0
+    looc = "--method looc --leave-out my_members:TINT --set looc.queue=16"
+    words = f"pretrain my_members:noise?n=12 --out tint {looc} {small.replace('--set align.dim=8', '')}"
     assert main(words.split()) == 0
     train = "--train shapes?n=32&size=16"
     assert main(f"probe my_members:Nearest run {train} --temperature 0.1".split()) == 0
@@ -282,6 +172,4 @@ def test_everything_at_once_in_the_shell(work: Path, capsys: pytest.CaptureFixtu
 
 
 def test_registries_are_those_of_the_batteries() -> None:
-    from cuewise.options import attribute
-
     assert all(isinstance(attribute(b.registry), Registry) for b in BATTERIES)

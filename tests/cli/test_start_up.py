@@ -86,13 +86,20 @@ def test_settings_are_those_of_the_classes() -> None:
 
     from cuewise.config import Config
     from cuewise.methods import methods
+    from cuewise.methods.hard import HARD
     from cuewise.options import options_of
 
     listed = catalogue.settings()
-    for group, kind in {"optim": "Optim", "views": "Views", "loop": "Loop"}.items():
+    for group, kind in {"optim": "Optim", "views": "ViewSettings", "loop": "Loop"}.items():
         fields = options_of(type(getattr(Config(), group)))
         assert [k for k in listed if k.startswith(f"{group}.")] == [f"{group}.{name}" for name in fields]
         assert all(fields[name].help in listed[f"{group}.{name}"] for name in fields), kind
     for name, method in methods().items():
         own = [f"{name}.{f.name}" for f in dataclasses.fields(method.Settings)]
         assert [k for k in listed if k.startswith(f"{name}.")] == own
+        helps = {f"{name}.{o.name}": o.help for o in options_of(method.Settings).values()}
+        assert set(helps) == set(own), "a setting has no help"
+        assert all(listed[key].endswith(f"  {text}") for key, text in helps.items())
+    hard = {f.name for kind in HARD.values() for f in dataclasses.fields(kind)}
+    assert {k for k in listed if k.startswith("hard.")} == {f"hard.{name}" for name in hard}
+    assert all(text.split("  ")[1] for text in listed.values())

@@ -12,7 +12,7 @@ import pytest
 import torch
 from lightning_fabric import Fabric
 
-from cuewise.config import Config, Optim, Views, complete, merge, resolve
+from cuewise.config import Config, Optim, ViewSettings, complete, merge, resolve
 from cuewise.data import Dataset, open_data
 from cuewise.errors import UserError
 from cuewise.methods import methods
@@ -256,7 +256,7 @@ def test_every_dial_acts_or_is_refused(data: Dataset, name: str, dial: str) -> N
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("key", [f.name for f in dataclasses.fields(Views)])
+@pytest.mark.parametrize("key", [f.name for f in dataclasses.fields(ViewSettings)])
 @pytest.mark.parametrize(
     "extra", [{}, {"negatives": ["patch"], "views": {"style_p": 0.5}}], ids=["plain", "dialled"]
 )

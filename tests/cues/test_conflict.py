@@ -146,8 +146,8 @@ def test_the_seam_is_the_cheapest_path(rows, columns, seed):
 @given(st.lists(st.integers(1, 7), min_size=2, max_size=6), st.integers(0, 60), st.integers(0, 99))
 def test_plans_are_balanced_and_never_repeat(counts, n, seed):
     classes = {f"class {i}": count for i, count in enumerate(counts)}
-    room = sum(a * b for a, b in itertools.permutations(counts, 2))
-    n = min(n, room)
+    possible = sum(a * b for a, b in itertools.permutations(counts, 2))
+    n = min(n, possible)
     plan = pairs(classes, n, seed)
     assert len(plan) == len(set(plan)) == len({p.name for p in plan}) == n
     assert plan == pairs(classes, n, seed)

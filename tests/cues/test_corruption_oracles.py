@@ -9,7 +9,7 @@ from PIL import Image
 from scipy import stats
 
 from cuewise.cues.corruptions import SEVERITIES, blur, corrupt, digital, noise, weather
-from cuewise.cues.corruptions.source import Source
+from cuewise.cues.corruptions.source import CorruptionInput
 
 
 @pytest.fixture
@@ -141,7 +141,7 @@ def test_motion(image, severity, degrees):
     dy = np.ceil(i * np.sin(np.deg2rad(degrees)) - 0.5).astype(int)
     dx = np.ceil(i * np.cos(np.deg2rad(degrees)) - 0.5).astype(int)
     want = sum(k[t] * clamped(image, dy[t], dx[t]) for t in i)
-    close(blur.blur_along(Source(image), severity, degrees), store(want))
+    close(blur.blur_along(CorruptionInput(image), severity, degrees), store(want))
 
 
 @pytest.mark.parametrize("severity", SEVERITIES)
@@ -158,7 +158,7 @@ def test_glass_copies_from_the_bottom_right(image, severity):
                 dy, dx = divmod(int(once[k]), 2 * reach)
                 want[y, x] = want[y + dy - reach, x + dx - reach]
                 k += 1
-    close(blur.blur_through_glass(Source(image), severity, moves, reach), store(gauss(want, sigma)))
+    close(blur.blur_through_glass(CorruptionInput(image), severity, moves, reach), store(gauss(want, sigma)))
 
 
 def bilinear(field: np.ndarray, y: np.ndarray, x: np.ndarray) -> np.ndarray:
@@ -204,7 +204,7 @@ def test_elastic(image, severity):
         for x in range(w):
             v, u = y + smooth[y, x, 1] + h, x + smooth[y, x, 0] + w
             want[y, x] = bilinear(wide, np.array([v]), np.array([u]))[0, 0]
-    close(digital.bend(Source(image), severity, fields), store(want))
+    close(digital.bend(CorruptionInput(image), severity, fields), store(want))
 
 
 @pytest.mark.slow
@@ -230,7 +230,7 @@ def test_fog(image, severity):
     m = (m - m.min()) / np.ptp(m)
     top = image.max() / 255
     want = (image / 255 + density * m[: image.shape[0], : image.shape[1], None]) * top / (top + density) * 255
-    close(weather.fog_of(Source(image), severity, numbers, 1.0, 0.0), store(want))
+    close(weather.fog_of(CorruptionInput(image), severity, numbers, 1.0, 0.0), store(want))
 
 
 @pytest.mark.parametrize("severity", SEVERITIES)
@@ -251,7 +251,7 @@ def test_snow(image, severity):
     layer = np.round(layer * 255)[:h, :w, None]
     luma = (image @ np.array([0.299, 0.587, 0.114]))[..., None]
     want = mix * image + (1 - mix) * np.maximum(image, 1.5 * luma + 127.5) + layer + layer[::-1, ::-1]
-    close(weather.snow_of(Source(image), severity, field, -70.0), store(want))
+    close(weather.snow_of(CorruptionInput(image), severity, field, -70.0), store(want))
 
 
 @pytest.mark.parametrize("severity", SEVERITIES)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from cuewise.cues.corruptions import SEVERITIES, blur, corrupt, digital, weather
-from cuewise.cues.corruptions.source import Source
+from cuewise.cues.corruptions.source import CorruptionInput
 
 if importlib.util.find_spec("imagecorruptions") is None:
     pytest.skip("imagecorruptions is not installed", allow_module_level=True)
@@ -62,7 +62,7 @@ def test_deterministic_ones_agree_to_a_grey_level(package, image, name, severity
 @pytest.mark.parametrize("severity", SEVERITIES)
 def test_same_random_numbers_same_pixels(package, image, severity):
     h, w = image.shape[:2]
-    source = Source(image)
+    source = CorruptionInput(image)
 
     def theirs(name: str) -> np.ndarray:
         np.random.seed(severity)  # noqa: NPY002

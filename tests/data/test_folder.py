@@ -203,7 +203,7 @@ def test_the_list_is_made_once(write, tmp_path, walks):
     np.testing.assert_array_equal(first.labels, second.labels)
 
 
-@pytest.mark.parametrize("change", ["add", "remove", "rename", "new folder", "mend", "young"])
+@pytest.mark.parametrize("change", ["add", "remove", "rename", "new folder", "repair", "young"])
 def test_the_list_is_made_anew_after_a_change(write, tmp_path, walks, change):
     write("s/dog/a.jpg")
     write("s/dog/b.jpg")
@@ -218,7 +218,7 @@ def test_the_list_is_made_anew_after_a_change(write, tmp_path, walks, change):
         (tmp_path / "s/dog/b.jpg").rename(tmp_path / "s/dog/z.jpg")
     elif change == "new folder":
         write("s/cat/a.jpg")
-    elif change == "mend":
+    elif change == "repair":
         broken.write_bytes(encoded(pixels()))  # in place: the folder's time stays
     after = open_data(tmp_path / "s")
     assert len(walks) == 2

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from image_files import encoded, pixels
 
 from cuewise.data import Dataset, Loader, Shown, auto_workers, open_data, ordered
-from cuewise.data.embedded import Embedded
+from cuewise.data.embedded import ShapesSource
 from cuewise.data.plan import Plan, generator
 from cuewise.errors import UserError
 
@@ -246,7 +246,7 @@ def test_what_a_source_knows_reaches_the_batch():
 
 
 def test_object_classes_of_joined_sets_are_one_list():
-    a, b = Embedded("shapes:scenes?n=6&classes=16"), Embedded("shapes:scenes?n=5&classes=12")
+    a, b = ShapesSource("shapes:scenes?n=6&classes=16"), ShapesSource("shapes:scenes?n=5&classes=12")
     both, alone = Dataset([a, b]), Dataset([b])
     assert set(both.object_classes) == set(a.object_classes)
     assert both.object_classes != a.object_classes

@@ -93,7 +93,7 @@ INTERPRETED = """
 import sys, warnings
 import numpy as np
 import cuewise.data.shapes.shape_set as module
-warnings.simplefilter("ignore")  # numpy tells of the wrap-around that the hash wants
+warnings.simplefilter("ignore")  # numpy reports the wrap-around that the hash wants
 module.distance_fields = lambda: np.load(sys.argv[1])
 sets = [module.ShapeSet(split, n=3, size=16, seed=4) for split in module.SPLITS]
 np.save(sys.argv[2], np.stack([s.batch([0, 1, 2]) for s in sets]))

@@ -43,7 +43,7 @@ def test_mirrors_the_tree_with_a_true_manifest(photos: Photos, tmp_path: Path) -
 
 
 def test_the_verb_stays_a_verb(photos: Photos, tmp_path: Path) -> None:
-    """The room is imported under the verb's own name."""
+    """The package is imported under the verb's own name."""
     source, out = str(photos(1)), str(tmp_path / "out")
     assert cuewise.make("gaussian", source, out)["made"] == 2
     assert cuewise.make("gaussian", source, out)["skipped"] == 2

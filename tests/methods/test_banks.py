@@ -69,7 +69,7 @@ def test_the_bank_starts_spread_moves_by_half_and_fixes_z_once() -> None:
     given = small_batch(m)
     before, index = bank.memory.clone(), given.index
     step = m(given)
-    torch.testing.assert_close(bank.memory, before)  # still what the loss was told from
+    torch.testing.assert_close(bank.memory, before)  # still what the loss was computed from
     z = float(bank.log_z)
     m.after_backward()
     moved = 0.5 * before[index] + 0.5 * step.z
@@ -114,7 +114,7 @@ def test_settings_fit_the_data() -> None:
 
 
 def test_cmc_crosses_its_banks() -> None:
-    """L is told from entries of ab, and moves the bank of L."""
+    """L is classified among entries of ab, and moves the bank of L."""
     m: Any = small_method("cmc")
     given = small_batch(m)
     before = m.bank_L.memory.clone(), m.bank_ab.memory.clone()

@@ -1,4 +1,4 @@
-"""The --hard dial in the methods that take it: composed with negatives, off where it must be, told where it cannot be."""
+"""The --hard dial in the methods that take it: composed with negatives, off where it must be, refused where it cannot be."""
 
 from __future__ import annotations
 

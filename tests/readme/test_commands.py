@@ -122,7 +122,7 @@ def test_links_lead_somewhere() -> None:
 
 
 def test_verbs_stay_callable_after_use() -> None:
-    """A room of the same name (make) must not hide the verb once it is imported."""
+    """A package of the same name must not hide the verb once it is imported."""
     code = (
         "import cuewise, pkgutil, importlib\n"
         "for m in pkgutil.iter_modules(cuewise.__path__):\n"

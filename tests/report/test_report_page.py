@@ -19,7 +19,7 @@ from cuewise.report.card import card_of_run
 from cuewise.report.declared import title_of
 from cuewise.report.figures import equal_axes, gather_figures
 from cuewise.report.numbers import digits, is_share, show
-from cuewise.report.pictures import Source, embed_all
+from cuewise.report.pictures import PictureFile, embed_all
 from cuewise.report.reading import read_audits
 from cuewise.report.score_cards import references
 
@@ -77,12 +77,12 @@ def test_pictures_stay_in_their_folder_and_in_their_budget(tmp_path: Path) -> No
     Image.new("RGBA", (10, 10), (255, 0, 0, 0)).save(inside / "alpha.png")
     (inside / "broken.png").write_bytes(b"\x89PNG\r\n\x1a\nnope")
     asked = ["ok.png", "../secret.png", str(tmp_path / "secret.png"), "none.png", "broken.png", "alpha.png"]
-    got = embed_all([Source(name, inside, 100, name) for name in asked])
+    got = embed_all([PictureFile(name, inside, 100, name) for name in asked])
     assert [g is not None for g in got] == [True, False, False, False, False, True]
     assert got[0] is not None
     assert (got[0].width, got[0].height) == (100, 67)
     different = [np.roll(noise, k, axis=0) for k in range(12)]
-    few = embed_all([Source(a, inside, 300, k) for k, a in enumerate(different)], budget=60_000)
+    few = embed_all([PictureFile(a, inside, 300, k) for k, a in enumerate(different)], budget=60_000)
     assert sum(len(g.uri) for g in few if g) < 60_000 * 1.4
     assert few[0] is not None
 

@@ -11,10 +11,11 @@ import numpy as np
 import pytest
 from joint_audits import joint_document
 
+from cuewise.audits.kinds import read_kind
 from cuewise.report import sweep_figures, write_report
 from cuewise.report.common import common_tables, four_ways
 from cuewise.report.compare import differences
-from cuewise.report.declared import topic_of
+from cuewise.report.declared import installed, topic_of
 from cuewise.report.figures import gather_figures
 from cuewise.report.galleries import gather_items, split
 from cuewise.report.paired import common_scores, mean_difference, paired_scores
@@ -196,6 +197,29 @@ def test_zoo_leaves_each_family_out(tmp_path: Path) -> None:
     assert [r[0] for r in tables[0]["rows"]] == ["all", "without alexnet", "without resnet", "without vgg"]
     assert [r[1] for r in tables[0]["rows"]] == [5, 4, 3, 3]
     assert zoo(read_audits(documents[:2], [tmp_path] * 2)) == ([], [])
+
+
+def test_what_audits_declare_is_what_figures_of_many_models_show() -> None:
+    """Every panel and both axes of the scatter belong to a score that an audit gives today."""
+    kinds = [k for audit in installed().values() for k in audit.kinds]
+    names = [k.pattern.replace("*", "photos") for k in kinds if k.panel]
+    figures = sweep_figures([(a, [scored(name, 0.5) for name in names]) for a in (0.0, 1.0)])
+    titles = [
+        "Shape bias",
+        "Decisions for shape and for texture",
+        "Accuracy",
+        "Kind and breed",
+        "Similarity of pairs",
+    ]
+    assert sorted(f["title"] for f in figures) == sorted(f"{title} over α" for title in titles)
+    assert sum(len(f["series"]) for f in figures) == len(names)
+    assert all(f["ylabel"] for f in figures)
+    assert {k.pattern for k in kinds if k.zoo == "textures"} >= {
+        "texture/accuracy",
+        "texture_classes/accuracy",
+    }
+    assert {k.pattern for k in kinds if k.zoo == "images"} == {"head/*/accuracy", "linear/*", "knn/*"}
+    assert all(read_kind(k.as_dict()) == k for k in kinds)
 
 
 def test_numbers_of_figures_and_joint_tables_stand_beside_the_page(tmp_path: Path) -> None:

@@ -117,14 +117,14 @@ def share(right: Sequence[bool]) -> float:
 
 
 def test_clean(run: Path, found: Found) -> None:
-    said, data = Oracle(run, TINY).said("clean")
+    said, data = Oracle(run, TINY).answers_to("clean")
     assert found["clean"]["clean"] == pytest.approx(
         share([a == data.classes[k] for a, k in zip(said, data.labels)])
     )
 
 
 def test_decisions_on_conflict_images(run: Path, found: Found) -> None:
-    said, data = Oracle(run, TINY).said("conflict")
+    said, data = Oracle(run, TINY).answers_to("conflict")
     shape = [a == data.classes[k] for a, k in zip(said, data.columns["shape"])]
     texture = [a == data.classes[k] for a, k in zip(said, data.columns["texture"])]
     assert sum(shape) != sum(texture)  # or swapping them would not show
@@ -140,7 +140,7 @@ def test_decisions_on_conflict_images(run: Path, found: Found) -> None:
 def test_one_cue(run: Path, found: Found, role: str, column: str) -> None:
     """Class k of the probe is shape k and texture k."""
     oracle = Oracle(run, TINY)
-    said, data = oracle.said(role)
+    said, data = oracle.answers_to(role)
     numbers = [oracle.train.classes.index(a) for a in said]
     expected = share([a == int(k) for a, k in zip(numbers, data.columns[column])])
     assert found["cues"][f"cue/{role}"] == pytest.approx(expected)
@@ -161,7 +161,7 @@ def test_texture_free_is_the_mean_of_two(found: Found) -> None:
 
 
 def test_breeds_and_kinds(run: Path, found: Found) -> None:
-    said, data = Oracle(run, TINY, "fine_train").said("fine")
+    said, data = Oracle(run, TINY, "fine_train").answers_to("fine")
     truth = [data.classes[k] for k in data.labels]
     fine, coarse = (
         share([f(a) == f(b) for a, b in zip(said, truth)]) for f in (str, lambda n: n.split("-")[0])
@@ -171,7 +171,7 @@ def test_breeds_and_kinds(run: Path, found: Found) -> None:
 
 
 def test_disjoint(run: Path, found: Found) -> None:
-    said, data = Oracle(run, TINY, "disjoint_train").said("disjoint")
+    said, data = Oracle(run, TINY, "disjoint_train").answers_to("disjoint")
     expected = share([a == data.classes[k] for a, k in zip(said, data.labels)])
     assert found["disjoint"]["disjoint"] == pytest.approx(expected)
 
@@ -206,7 +206,7 @@ def test_similarities_of_pairs(run: Path, found: Found) -> None:
 
 @pytest.mark.parametrize(("name", "role"), [("colour", "coloured"), ("rotation", "rotated")])
 def test_factors_of_the_embedded_set(run: Path, found: Found, name: str, role: str) -> None:
-    said, data = Oracle(run, TINY, f"{role}_train").said(role)
+    said, data = Oracle(run, TINY, f"{role}_train").answers_to(role)
     assert found[name][name] == pytest.approx(
         share([a == data.classes[k] for a, k in zip(said, data.labels)])
     )
@@ -241,7 +241,7 @@ def test_shares_of_heads(found: Found) -> None:
 
 # -------------------------------------------------------------------------------------------------------- photographs
 def test_domains_are_matched_by_the_names_of_classes(run: Path, photos: Lab, of_photos: Found) -> None:
-    said, data = Oracle(run, photos, "ood_train").said("ood/sketch")
+    said, data = Oracle(run, photos, "ood_train").answers_to("ood/sketch")
     expected = share([a == data.classes[k] for a, k in zip(said, data.labels)])
     assert of_photos["ood"]["ood/sketch"] == of_photos["ood"]["texture_free"] == pytest.approx(expected)
 

@@ -1,4 +1,4 @@
-"""A disk that fills up, at whatever file: the run stops with one line, and goes on later as if nothing had happened."""
+"""A disk that fills up, at whatever file: the run stops with one line, and resumes later as if nothing had happened."""
 
 from __future__ import annotations
 
@@ -92,17 +92,17 @@ def test_no_room_for_a_file(runs: tuple[Path, Path], begun: Path, folder: Path, 
 def test_room_for_half_of_a_file(runs: tuple[Path, Path], begun: Path, folder: Path, file: str) -> None:
     """torch.save then complains of a wrong position, not of the disk."""
     sizes = {f: f.stat().st_size for f in begun.rglob("*") if f.is_file()}
-    room = sizes[begun / file] * 2 // 3
+    space = sizes[begun / file] * 2 // 3
     others = {f: size for f, size in sizes.items() if f.suffix not in (".safetensors", ".ckpt")}
-    assert max(others.values()) < room
+    assert max(others.values()) < space
     hard = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
-    resource.setrlimit(resource.RLIMIT_FSIZE, (room, hard))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (space, hard))
     try:
         said = stops(begun, folder)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))
     assert "the disk is full (File too large)" in said
-    assert not list(begun.rglob("*.part"))  # what lies there in vain takes room
+    assert not list(begun.rglob("*.part"))  # leftovers take space
     goes_on(begun, runs[0], folder)
 
 

@@ -13,12 +13,12 @@ CODE = """
 import psutil, torch
 torch.set_num_threads(1)
 from cuewise import pretrain
-from cuewise.train import pretrain as room
-seen, original = [], room.EpochEnd.__call__
+from cuewise.train import pretrain as module
+seen, original = [], module.EpochEnd.__call__
 def note(self, run, measure=True):
     seen.append(psutil.Process().memory_info().rss)
     return original(self, run, measure)
-room.EpochEnd.__call__ = note
+module.EpochEnd.__call__ = note
 pretrain("shapes?n=256&size=16", out="run", model="cuewise/resnet-tiny?width=8", size=16, batch_size=32, epochs=24,
          negatives=["patch"], workers="1", set=["moco.queue=64"])
 print(max(seen[-6:]) - max(seen[6:12]))

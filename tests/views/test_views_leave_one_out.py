@@ -29,7 +29,7 @@ from cuewise.views import (
     register_augmentation,
 )
 
-ROOM = sys.modules["cuewise.views.augmentations"]
+MODULE = sys.modules["cuewise.views.augmentations"]
 FULL = replace(RECIPES["moco-v2"], size=32, rotation_p=0.5, style_p=0.5)
 UNITS = {"color": ("jitter", "gray"), "rotation": ("rotation",), "texture": ("style",)}
 
@@ -165,7 +165,7 @@ def test_copies_made_beforehand_are_found_by_name(tmp_path: Path) -> None:
 @pytest.fixture
 def invert(monkeypatch: pytest.MonkeyPatch):  # type: ignore[no-untyped-def]
     """An augmentation of the user's own, gone after the test."""
-    monkeypatch.setattr(ROOM, "_AUGMENTATIONS", dict(ROOM._AUGMENTATIONS))
+    monkeypatch.setattr(MODULE, "_AUGMENTATIONS", dict(MODULE._AUGMENTATIONS))
     return register_augmentation(
         "invert",
         "negative film, in part",
@@ -196,14 +196,14 @@ def test_however_much_it_draws_the_other_parameters_stay(invert) -> None:  # typ
     pair = Views([View("query", recipe), View("key", recipe)])
     found = pair.sample(np.random.default_rng(8), 40, 40).positives["key"]
     hungry = replace(invert, draw=lambda rng: float(rng.random(1000).mean()))
-    ROOM._AUGMENTATIONS["invert"] = hungry
+    MODULE._AUGMENTATIONS["invert"] = hungry
     again = pair.sample(np.random.default_rng(8), 40, 40).positives["key"]
     assert replace(again, own=()) == replace(found, own=())
 
 
 def test_a_bad_augmentation_is_named(invert) -> None:  # type: ignore[no-untyped-def]
     params = ViewParams(RECIPES["supervised"].sample(np.random.default_rng(0), 40, 40).crop)
-    ROOM._AUGMENTATIONS["invert"] = replace(invert, apply=lambda view, value: view[::2])
+    MODULE._AUGMENTATIONS["invert"] = replace(invert, apply=lambda view, value: view[::2])
     with pytest.raises(UserError, match=r"'invert' gave uint8 \(12, 24, 3\); it must give"):
         apply(photo(40, 40), replace(params, own=(("invert", 1.0),)), 24)
     again = register_augmentation("invert", "anew", draw=lambda rng: 1, apply=lambda view, value: view)

@@ -29,6 +29,8 @@ from cuewise.scores import Score, proportion
             card=4,
             accuracy=True,
             better="high",
+            panel="Accuracy: accuracy",
+            zoo="images",
         ),
         Kind(
             "head_top5/*/accuracy",
@@ -43,6 +45,8 @@ from cuewise.scores import Score, proportion
             card=5,
             accuracy=True,
             better="high",
+            panel="Accuracy: accuracy",
+            zoo="images",
         ),
         Kind(
             "knn/*",
@@ -51,6 +55,7 @@ from cuewise.scores import Score, proportion
             card=18,
             accuracy=True,
             better="high",
+            zoo="images",
         ),
     ),
     needs=lambda s: Needs(sets=labelled(s)),

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cuewise.audits.answerer import Ids, Unasked
+from cuewise.audits.answerer import Answerer, Ids, Unasked
 from cuewise.audits.audit import Needs
 from cuewise.audits.subject import Named, Subject
 from cuewise.data import Dataset
@@ -68,14 +68,20 @@ def answers(subject: Subject) -> list[Answers]:
     return out
 
 
-def answers_on(subject: Subject, name: str, data: Dataset) -> Answers:
-    """Answers on one set; images of other classes and those without a finite answer are left out and counted."""
+def asked_on(subject: Subject, name: str, data: Dataset) -> tuple[Answerer, Ids]:
+    """Who answers on a set, and its labels in the answers' classes; an error where no class is shared."""
     answerer = subject.answerer(data)
     labels = answerer.labels(data)
     if not (labels >= 0).any():
         raise Unasked(
             f"{name} shares no class with the model's answers ({', '.join(answerer.classes[:5])}, …)"
         )
+    return answerer, labels
+
+
+def answers_on(subject: Subject, name: str, data: Dataset) -> Answers:
+    """Answers on one set; images of other classes and those without a finite answer are left out and counted."""
+    answerer, labels = asked_on(subject, name, data)
     found = subject.features(data, name)
     own = labels[found.index]
     proba = np.asarray(answerer.probabilities(found.features), np.float64)
@@ -85,24 +91,24 @@ def answers_on(subject: Subject, name: str, data: Dataset) -> Answers:
         raise Unasked(
             "the model gives NaN or infinity for every image; check its weights and its input range"
         )
-    said = f"{answerer.probe.protocol}; {name}"
-    said += f"; {int(silent.sum())} images without a finite answer left out" if silent.any() else ""
+    text = f"{answerer.probe.protocol}; {name}"
+    text += f"; {int(silent.sum())} images without a finite answer left out" if silent.any() else ""
     kept = proba[rows]
     total = kept.sum(1, keepdims=True)
     if (np.abs(total - 1) > 1e-3).any():  # means over outputs of a classifier with further classes
         kept = kept / np.where(total > 0, total, 1)
-        said += f", probabilities scaled to sum 1 over its {len(answerer.classes)} classes"
+        text += f", probabilities scaled to sum 1 over its {len(answerer.classes)} classes"
     best = kept.argmax(1)
-    return Answers(name, data, found.index[rows], own[rows], best, kept, answerer.classes, said)
+    return Answers(name, data, found.index[rows], own[rows], best, kept, answerer.classes, text)
 
 
-def decisions_table(said: Answers, title: str, **columns: Sequence[Any]) -> dict[str, Any]:
+def decisions_table(answers: Answers, title: str, **columns: Sequence[Any]) -> dict[str, Any]:
     """image, label, response, correct and further columns, one row per image: what `compare` pairs models by."""
     fixed = [
-        [said.image_name(i) for i in range(len(said.index))],
-        [said.classes[k] for k in said.labels],
-        [said.classes[k] for k in said.response],
-        said.correct.tolist(),
+        [answers.image_name(i) for i in range(len(answers.index))],
+        [answers.classes[k] for k in answers.labels],
+        [answers.classes[k] for k in answers.response],
+        answers.correct.tolist(),
     ]
     return {
         "title": title,

@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from cuewise.audits.change import Change
-from cuewise.audits.kinds import Kind, Option
+from cuewise.audits.kinds import AuditOption, Kind
 from cuewise.audits.subject import Named, Subject
 from cuewise.registry import Registry, instances_of
 from cuewise.scores import Score
@@ -87,7 +87,7 @@ class Audit:
     topic: str = ""
     rank: int = 100
     kinds: tuple[Kind, ...] = ()
-    options: tuple[Option, ...] = ()
+    options: tuple[AuditOption, ...] = ()
     headline: Headline | None = None
     needs: Callable[[Subject], Needs] = needs_nothing
     needs_answers: bool = True
@@ -114,7 +114,7 @@ def audit(
     topic: str = "",
     rank: int = 100,
     kinds: tuple[Kind, ...] = (),
-    options: tuple[Option, ...] = (),
+    options: tuple[AuditOption, ...] = (),
     headline: Headline | None = None,
     needs: Callable[[Subject], Needs] = needs_nothing,
     needs_answers: bool = True,

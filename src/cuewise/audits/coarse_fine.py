@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from cuewise.audits.answerer import Unasked
 from cuewise.audits.answers import Answers, answers, decisions_table
 from cuewise.audits.audit import Finding, audit
-from cuewise.audits.kinds import Kind, Option
+from cuewise.audits.kinds import AuditOption, Kind
 from cuewise.audits.subject import Subject
 from cuewise.audits.superclasses import read_superclasses
 from cuewise.data import Dataset, open_data
@@ -36,6 +36,7 @@ BREEDS = "shapes:fine?n={n}&part={part}&size={size}"
             card=13,
             accuracy=True,
             better="high",
+            panel="Kind and breed: accuracy",
         ),
         Kind(
             "fine/*",
@@ -44,10 +45,11 @@ BREEDS = "shapes:fine?n={n}&part={part}&size={size}"
             card=14,
             accuracy=True,
             better="high",
+            panel="Kind and breed: accuracy",
         ),
     ),
     options=(
-        Option(
+        AuditOption(
             "superclasses",
             "a JSON file of class and superclass, or imagenet-dogs, for accuracy on kinds and on their breeds",
             lambda typed: read_superclasses(Path(typed)),
@@ -58,23 +60,23 @@ def coarse_fine(subject: Subject) -> Finding:
     """coarse: the answer lies in the true class's superclass; fine: it is the true class (S1, section 4.2)."""
     out = Finding()
     rows: list[dict[str, Any]] = []
-    for said, kind_of in asked(subject):
-        kinds = np.array([kind_of.get(name, "") for name in said.classes])
-        inside = np.flatnonzero(kinds[said.labels] != "")
+    for answered, kind_of in asked(subject):
+        kinds = np.array([kind_of.get(name, "") for name in answered.classes])
+        inside = np.flatnonzero(kinds[answered.labels] != "")
         if not len(inside):
             continue
-        coarse = kinds[said.response] == kinds[said.labels]
-        found = coarse_fine_scores(said, coarse, inside)
-        out.add(found[0], chance=guessed_kind(kinds, said.labels[inside]))
-        out.add(found[1], chance=1 / len(said.classes))
-        title = f"Kind and breed on {said.name}, image by image"
-        table = decisions_table(said, title, kind=kinds[said.labels].tolist(), coarse=coarse.tolist())
+        coarse = kinds[answered.response] == kinds[answered.labels]
+        found = coarse_fine_scores(answered, coarse, inside)
+        out.add(found[0], chance=guessed_kind(kinds, answered.labels[inside]))
+        out.add(found[1], chance=1 / len(answered.classes))
+        title = f"Kind and breed on {answered.name}, image by image"
+        table = decisions_table(answered, title, kind=kinds[answered.labels].tolist(), coarse=coarse.tolist())
         table["rows"] = [table["rows"][i] for i in inside]
         table["pairs"] = {found[0].name: "coarse", found[1].name: "correct"}
-        out.tables[f"coarse_fine/{said.name}/decisions"] = table
-        out.tables[f"coarse_fine/{said.name}"] = by_kind(said, kinds, coarse)
-        rows += [{"name": said.name, **_bars(found)}]
-        out.galleries.setdefault("coarse_fine", breed_mistakes(subject, said, coarse, inside))
+        out.tables[f"coarse_fine/{answered.name}/decisions"] = table
+        out.tables[f"coarse_fine/{answered.name}"] = by_kind(answered, kinds, coarse)
+        rows += [{"name": answered.name, **_bars(found)}]
+        out.galleries.setdefault("coarse_fine", breed_mistakes(subject, answered, coarse, inside))
     if not out.scores:
         raise Unasked("no class of the test sets has a superclass in --superclasses")
     if rows:
@@ -99,7 +101,7 @@ def asked(subject: Subject) -> list[tuple[Answers, Mapping[str, str]]]:
     """Answers with the superclass of each class: the user's sets with the user's map, or the embedded breeds."""
     kinds: Mapping[str, str] | None = subject.option("superclasses")
     if kinds is not None:
-        return [(said, kinds) for said in answers(subject)]
+        return [(answered, kinds) for answered in answers(subject)]
     if subject.embedded:
         return [embedded_breeds(subject)]
     raise Unasked(
@@ -116,8 +118,8 @@ def embedded_breeds(subject: Subject) -> tuple[Answers, Mapping[str, str]]:
     proba = np.asarray(probe.predict_proba(test.features), np.float64)
     protocol = f"{probe.protocol} fitted on shapes:fine; shapes:fine"
     best, classes = proba.argmax(1), parts[1].classes
-    said = Answers("shapes:fine", parts[1], test.index, test.labels, best, proba, classes, protocol)
-    return said, breed_kinds(parts[1])
+    answers = Answers("shapes:fine", parts[1], test.index, test.labels, best, proba, classes, protocol)
+    return answers, breed_kinds(parts[1])
 
 
 def breed_kinds(data: Dataset) -> dict[str, str]:
@@ -125,26 +127,26 @@ def breed_kinds(data: Dataset) -> dict[str, str]:
     return {name: name.partition("-")[0] for name in data.classes}
 
 
-def coarse_fine_scores(said: Answers, coarse: NDArray[np.bool_], inside: Ids) -> list[Score]:
+def coarse_fine_scores(answers: Answers, coarse: NDArray[np.bool_], inside: Ids) -> list[Score]:
     """Both accuracies over the images whose class has a superclass."""
-    protocol = f"{said.protocol}, {len(inside)} images whose class has a superclass"
+    protocol = f"{answers.protocol}, {len(inside)} images whose class has a superclass"
     return [
-        proportion(f"coarse/{said.name}", int(coarse[inside].sum()), len(inside), protocol),
-        proportion(f"fine/{said.name}", int(said.correct[inside].sum()), len(inside), protocol),
+        proportion(f"coarse/{answers.name}", int(coarse[inside].sum()), len(inside), protocol),
+        proportion(f"fine/{answers.name}", int(answers.correct[inside].sum()), len(inside), protocol),
     ]
 
 
-def by_kind(said: Answers, kinds: NDArray[np.str_], coarse: NDArray[np.bool_]) -> dict[str, Any]:
+def by_kind(answers: Answers, kinds: NDArray[np.str_], coarse: NDArray[np.bool_]) -> dict[str, Any]:
     """Coarse and fine accuracy of each kind."""
     rows: list[list[Any]] = []
-    for kind in sorted({k for k in kinds[said.labels].tolist() if k}):
-        own = kinds[said.labels] == kind
+    for kind in sorted({k for k in kinds[answers.labels].tolist() if k}):
+        own = kinds[answers.labels] == kind
         breeds = int((kinds == kind).sum())
         rows.append(
-            [kind, breeds, int(own.sum()), float(coarse[own].mean()), float(said.correct[own].mean())]
+            [kind, breeds, int(own.sum()), float(coarse[own].mean()), float(answers.correct[own].mean())]
         )
     return {
-        "title": f"Kind and breed on {said.name}",
+        "title": f"Kind and breed on {answers.name}",
         "columns": ["kind", "breeds", "images", "coarse", "fine"],
         "rows": rows,
     }
@@ -160,22 +162,22 @@ def _bars(found: Sequence[Score]) -> dict[str, Any]:
 
 
 def breed_mistakes(
-    subject: Subject, said: Answers, coarse: NDArray[np.bool_], inside: Ids, shown: int = 10
+    subject: Subject, answers: Answers, coarse: NDArray[np.bool_], inside: Ids, shown: int = 10
 ) -> dict[str, Any]:
     """Images with the right kind and the wrong breed first, then wrong kinds."""
-    wrong = [i for i in inside if not said.correct[i]]
+    wrong = [i for i in inside if not answers.correct[i]]
     near = [i for i in wrong if coarse[i]][: shown // 2]
     chosen = near + [i for i in wrong if not coarse[i]][: shown - len(near)]
     items = []
     for n, i in enumerate(chosen):
-        truth, response = said.classes[said.labels[i]], said.classes[said.response[i]]
+        truth, response = answers.classes[answers.labels[i]], answers.classes[answers.response[i]]
         items.append(
             {
-                "image": subject.picture(said.data.image(int(said.index[i])), f"breed-{n}"),
-                "of": said.image_name(i),
+                "image": subject.picture(answers.data.image(int(answers.index[i])), f"breed-{n}"),
+                "of": answers.image_name(i),
                 "caption": f"{truth}: said {response}",
                 "badge": "right kind" if coarse[i] else "wrong kind",
                 "alt": f"an image of {truth} that the model took for {response}",
             }
         )
-    return {"title": f"Breeds taken for others on {said.name}", "items": items}
+    return {"title": f"Breeds taken for others on {answers.name}", "items": items}

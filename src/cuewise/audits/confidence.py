@@ -54,26 +54,35 @@ def confidence(subject: Subject) -> Finding:
     """Probability of the true class and entropy (nats) of the images it gets right; calibration error of all."""
     out = Finding()
     reliability, spread = [], []
-    for said in answers(subject):
-        top, true = said.proba.max(1), said.proba[np.arange(len(said.labels)), said.labels]
-        nats, right = entropy(said.proba), said.correct
-        own = f"{said.protocol}, images it gets right"
-        out.add(scores.mean(f"confidence/{said.name}", true[right], own), chance=1 / len(said.classes))
+    for answered in answers(subject):
+        top, true = answered.proba.max(1), answered.proba[np.arange(len(answered.labels)), answered.labels]
+        nats, right = entropy(answered.proba), answered.correct
+        own = f"{answered.protocol}, images it gets right"
+        out.add(
+            scores.mean(f"confidence/{answered.name}", true[right], own), chance=1 / len(answered.classes)
+        )
         out.scores += [
-            scores.mean(f"entropy/{said.name}", nats[right], f"{own}, nats"),
-            calibration_score(said, top, np.random.default_rng(subject.seed)),
+            scores.mean(f"entropy/{answered.name}", nats[right], f"{own}, nats"),
+            calibration_score(answered, top, np.random.default_rng(subject.seed)),
         ]
         columns: dict[str, Any] = {"probability": true, "confidence": top, "entropy": nats}
         columns = {key: np.round(values, 6).tolist() for key, values in columns.items()}
-        table = decisions_table(said, f"Confidence on {said.name}, image by image", **columns)
-        accuracy = (f"linear/{said.name}", f"head/{said.name}/accuracy", f"domains/{said.name}/accuracy")
+        table = decisions_table(answered, f"Confidence on {answered.name}, image by image", **columns)
+        accuracy = (
+            f"linear/{answered.name}",
+            f"head/{answered.name}/accuracy",
+            f"domains/{answered.name}/accuracy",
+        )
         table["pairs"] = dict.fromkeys(accuracy, "correct")
-        table["common"] = {f"confidence/{said.name}": "probability", f"entropy/{said.name}": "entropy"}
-        out.tables[f"confidence/{said.name}/decisions"] = table
-        reliability.append({"name": said.name, **reliability_series(top, right)})
-        spread.append({"name": said.name, **histogram(true)})
+        table["common"] = {
+            f"confidence/{answered.name}": "probability",
+            f"entropy/{answered.name}": "entropy",
+        }
+        out.tables[f"confidence/{answered.name}/decisions"] = table
+        reliability.append({"name": answered.name, **reliability_series(top, right)})
+        spread.append({"name": answered.name, **histogram(true)})
         if "confidence" not in out.galleries:
-            out.galleries["confidence"] = surest_mistakes(subject, said, top)
+            out.galleries["confidence"] = surest_mistakes(subject, answered, top)
     if reliability:
         out.figures["confidence/reliability"] = {
             "title": "Accuracy at each confidence",
@@ -114,15 +123,15 @@ def bin_of(top: Floats, bins: int) -> NDArray[np.int64]:
     return np.clip(np.ceil(np.asarray(top) * bins).astype(np.int64) - 1, 0, bins - 1)
 
 
-def calibration_score(said: Answers, top: Floats, rng: np.random.Generator) -> Score:
+def calibration_score(answers: Answers, top: Floats, rng: np.random.Generator) -> Score:
     """The calibration error with a normal interval, its spread by resampling images."""
-    right = said.correct
+    right = answers.correct
     value = calibration_error(top, right)
     rows = rng.integers(0, len(top), (DRAWS, len(top)))
     half = Z95 * float(np.std([calibration_error(top[r], right[r]) for r in rows], ddof=1))
-    protocol = f"{said.protocol}, {BINS} equal bins"
+    protocol = f"{answers.protocol}, {BINS} equal bins"
     low, high = max(0.0, value - half), min(1.0, value + half)
-    return Score(f"calibration_error/{said.name}", value, low, high, len(top), protocol)
+    return Score(f"calibration_error/{answers.name}", value, low, high, len(top), protocol)
 
 
 def reliability_series(top: Floats, correct: NDArray[np.bool_]) -> dict[str, Any]:
@@ -143,20 +152,20 @@ def histogram(values: Floats, bins: int = 20) -> dict[str, list[float]]:
     return {"x": edges.round(6).tolist(), "y": (counts / max(1, len(values))).tolist()}
 
 
-def surest_mistakes(subject: Subject, said: Answers, top: Floats) -> dict[str, Any]:
+def surest_mistakes(subject: Subject, answers: Answers, top: Floats) -> dict[str, Any]:
     """The mistakes the model was surest of."""
-    wrong = np.flatnonzero(~said.correct)
+    wrong = np.flatnonzero(~answers.correct)
     items = []
     for n, row in enumerate(wrong[np.argsort(-top[wrong], kind="stable")][:SHOWN]):
-        truth, response = said.classes[said.labels[row]], said.classes[said.response[row]]
-        picture = said.data.image(int(said.index[row]))
+        truth, response = answers.classes[answers.labels[row]], answers.classes[answers.response[row]]
+        picture = answers.data.image(int(answers.index[row]))
         items.append(
             {
                 "image": subject.picture(picture, f"mistake-{n}"),
-                "of": said.image_name(row),
+                "of": answers.image_name(row),
                 "caption": f"{truth}: said {response}, {100 * top[row]:.0f} % sure",
                 "badge": "wrong",
                 "alt": f"an image of {truth} that the model took for {response}",
             }
         )
-    return {"title": f"Surest mistakes on {said.name}", "items": items}
+    return {"title": f"Surest mistakes on {answers.name}", "items": items}

@@ -12,7 +12,7 @@ from cuewise.audits.answerer import Unasked
 from cuewise.audits.audit import Finding, audit
 from cuewise.audits.kinds import Kind
 from cuewise.audits.rank_statistics import auroc, average_precision, resampled
-from cuewise.audits.regions import Model, Space, annotated_sets, embedded_places, space_of
+from cuewise.audits.regions import Metric, Model, annotated_sets, embedded_places, space_of
 from cuewise.audits.subject import Subject
 from cuewise.data import Dataset
 
@@ -116,7 +116,7 @@ def has_flag(data: Dataset, i: int) -> bool:
     return boxes is not None and len(boxes) > 0 and FLAG in boxes.flags
 
 
-def measure(model: Model, data: Dataset, space: Space, images: list[int]) -> Objects:
+def measure(model: Model, data: Dataset, space: Metric, images: list[int]) -> Objects:
     """The distance of every object to its image."""
     seen, vectors = embedded_places(model, data, space, images)
     whole = {place.image: row for row, place in enumerate(seen) if place.box < 0}
@@ -145,7 +145,7 @@ def chance_of(found: Objects, judged: list[NDArray[np.int64]]) -> float:
     )
 
 
-def histogram(name: str, space: Space, found: Objects) -> dict[str, Any]:
+def histogram(name: str, space: Metric, found: Objects) -> dict[str, Any]:
     """Distances of objects in and out of context."""
     edges = np.linspace(found.distance.min(), found.distance.max() + 1e-9, BINS + 1)
     drawn = []

@@ -14,7 +14,7 @@ from cuewise.audits.changed import chance, mean_share, protocol_of, right, share
 from cuewise.audits.engine import copies
 from cuewise.audits.figures import figure, series
 from cuewise.audits.head import IMAGENET
-from cuewise.audits.kinds import Kind, Option
+from cuewise.audits.kinds import AuditOption, Kind
 from cuewise.audits.measures import Right
 from cuewise.audits.subject import Subject
 from cuewise.cues.corruptions import CORRUPTIONS, FAMILIES, SEVERITIES
@@ -63,7 +63,7 @@ STRIP = 96  # side of a picture in a strip
         ),
     ),
     options=(
-        Option(
+        AuditOption(
             "reference_errors",
             "a JSON file of a reference model's errors by corruption (mean, or five severities), for mCE",
             lambda typed: read_reference(Path(typed)),
@@ -117,7 +117,7 @@ def on_disk(subject: Subject, name: str, data: Dataset) -> Finding:
         work = copies(f"{subject.name}: {name}, {cell}", part, [subject.viewer(answerer)], (AS_IT_IS,))
         seen = subject.engine.run(work)[0]
         own = np.array([numbers[part.name(int(i))] for i in seen.index])
-        said = seen.said[AS_IT_IS]
+        said = seen.answers[AS_IT_IS]
         known = (own >= 0) & (said != NO_ANSWER)
         return seen.index[known], (said == own)[known].astype(np.float64)
 
@@ -214,7 +214,7 @@ def strips(subject: Subject, cube: Right) -> dict[str, Any]:
     """One image under each corruption, severities 1 to 5 side by side."""
     assert subject.base is not None
     _, data = subject.base
-    index, _ = subject.said(CLEAN)
+    index, _ = subject.answers_to(CLEAN)
     i = int(index[np.random.default_rng(subject.seed).integers(len(index))])
     taken = Input.of(subject.encoder)
     views = Copies((taken,), CHANGES, subject.seed).views(data.image(i), data.name(i))[taken.key]

@@ -29,6 +29,7 @@ def labelled(subject: Subject) -> list[Named]:
             card=6,
             accuracy=True,
             better="high",
+            panel="Accuracy: accuracy",
         ),
     ),
     needs=lambda s: Needs(sets=labelled(s)),

@@ -22,7 +22,7 @@ from cuewise.audits.keys import data_key
 from cuewise.audits.saved import Rows, Saved
 from cuewise.data import Dataset, Sample, Shown, auto_workers, ordered
 from cuewise.encoders import Encoder
-from cuewise.encoders.embed import Embedded, evaluating
+from cuewise.encoders.embed import Embeddings, evaluating
 from cuewise.errors import UserError
 from cuewise.progress import Progress
 
@@ -109,7 +109,7 @@ def cosines(own: NDArray[np.float32], others: NDArray[np.float32]) -> NDArray[np
 
 
 @dataclass
-class Work:
+class Pass:
     """One pass over a set: which models look at which views of its images."""
 
     name: str
@@ -138,9 +138,9 @@ class Work:
 
 def copies(
     name: str, data: Dataset, viewers: Sequence[Viewer], changes: tuple[Change, ...] = (CLEAN,), seed: int = 0
-) -> Work:
+) -> Pass:
     """A pass over changed copies of the images."""
-    return Work(name, data, viewers, Copies(inputs_of(viewers), changes, seed))
+    return Pass(name, data, viewers, Copies(inputs_of(viewers), changes, seed))
 
 
 def inputs_of(viewers: Sequence[Looks]) -> tuple[Input, ...]:
@@ -165,20 +165,20 @@ class Rendered:
 
 
 @dataclass
-class Seen:
+class Outputs:
     """What one model made of a set: row r is image index[r]."""
 
     index: Ids
     features: NDArray[np.float32]  # of the clean views, or of all views of a pair
-    said: dict[Change, Ids]
+    answers: dict[Change, Ids]
     skipped: list[tuple[str, str]] = field(default_factory=list)
     cosines: dict[Change, NDArray[np.float32]] = field(
         default_factory=dict
     )  # of changed views to the clean one
 
-    def embedded(self, data: Dataset) -> Embedded:
+    def embedded(self, data: Dataset) -> Embeddings:
         labels = data.labels[self.index] if data.labels is not None else np.full(len(self.index), -1)
-        return Embedded(self.features, self.index, labels.astype(np.int64), self.skipped)
+        return Embeddings(self.features, self.index, labels.astype(np.int64), self.skipped)
 
 
 class Engine:
@@ -188,8 +188,8 @@ class Engine:
         self.saved, self.workers = saved, workers
         self.bar: Progress | None = None
 
-    def run(self, work: Work) -> list[Seen]:
-        """One pass; one Seen per viewer."""
+    def run(self, work: Pass) -> list[Outputs]:
+        """One pass; one Outputs per viewer."""
         key = work.key
         rows = self.saved.rows(key) if self.saved else []
         start = rows[-1].upto if rows else 0
@@ -209,12 +209,12 @@ class Engine:
                 rows.append(self.saved.add(key, done) if self.saved else done)
         return _seen(rows, work)
 
-    def done(self, work: Work) -> int:
+    def done(self, work: Pass) -> int:
         """Views of a pass that an interrupted audit has finished."""
         rows = self.saved.rows(work.key) if self.saved else []
         return rows[-1].upto * work.views_per_image if rows else 0
 
-    def stream(self, work: Work, start: int) -> Iterator[Rows]:
+    def stream(self, work: Pass, start: int) -> Iterator[Rows]:
         """Rows in order, from image `start` on: worker processes make the copies, this one pushes them through."""
         part = work.data if start == 0 else work.data.select(np.arange(start, len(work.data)))
         render = Rendered(work.rendering, start)
@@ -234,7 +234,7 @@ class Engine:
     def close(self) -> None:
         """Nothing to release here."""
 
-    def _tell(self, work: Work, images: int) -> None:
+    def _tell(self, work: Pass, images: int) -> None:
         if self.bar and images:
             self.bar.add(images * work.views_per_image, now=work.name)
 
@@ -246,20 +246,20 @@ def join(rows: Sequence[Rows]) -> Rows:
         rows[-1].upto,
         np.concatenate([r.index for r in full]),
         [np.concatenate(parts) for parts in zip(*(r.features for r in full))],
-        [np.concatenate(parts) for parts in zip(*(r.said for r in full))],
+        [np.concatenate(parts) for parts in zip(*(r.answers for r in full))],
         [s for r in rows for s in r.skipped],
     )
 
 
-def _seen(rows: Sequence[Rows], work: Work) -> list[Seen]:
+def _seen(rows: Sequence[Rows], work: Pass) -> list[Outputs]:
     if not any(len(r.index) for r in rows):
         raise UserError(f"{work.name}: no image could be read; check the files of the set")
     whole = join(rows)
     asked = work.rendering.asked
     out = []
-    for f, s in zip(whole.features, whole.said):
+    for f, s in zip(whole.features, whole.answers):
         width = f.shape[1] - len(asked) if f.size else 0  # the last columns are cosines
         near = {c: f[:, width + k] for k, c in enumerate(asked)} if f.size else {}
-        said = {c: s[:, k] for k, c in enumerate(asked)}
-        out.append(Seen(whole.index, np.ascontiguousarray(f[:, :width]), said, whole.skipped, near))
+        answers = {c: s[:, k] for k, c in enumerate(asked)}
+        out.append(Outputs(whole.index, np.ascontiguousarray(f[:, :width]), answers, whole.skipped, near))
     return out

@@ -15,7 +15,7 @@ from cuewise.audits.kinds import Kind
 from cuewise.audits.subject import Subject
 from cuewise.encoders import load_encoder
 from cuewise.encoders.cached import cached_features
-from cuewise.encoders.embed import Embedded
+from cuewise.encoders.embed import Embeddings
 from cuewise.encoders.encoder import Encoder
 from cuewise.encoders.spaces import Spaces
 from cuewise.probes import LinearProbe
@@ -88,7 +88,7 @@ def in_all_spaces(subject: Subject) -> Encoder:
     return load_encoder(f"{subject.run}#all", size=subject.encoder.card.size).to(device)
 
 
-def features(subject: Subject, encoder: Encoder, data: Any) -> Embedded:
+def features(subject: Subject, encoder: Encoder, data: Any) -> Embeddings:
     """In the spaces; shared with the other audits where the model was given in them."""
     if encoder is subject.encoder:
         return subject.features(data, "features in the spaces")

@@ -32,6 +32,8 @@ class Kind:
     leads     the number that a comparison of models begins with
     reading   how to read the number where guessing has no value, e.g. "0 is perfect"
     better    "high" or "low" where one end is better, else ""
+    panel     "TITLE: AXIS" of the figure over a dial in which the score is a line; "": in none
+    zoo       axis in the scatter of many models: "images" or "textures" for accuracy on them; "": neither
     """
 
     pattern: str
@@ -44,6 +46,8 @@ class Kind:
     leads: bool = False
     reading: str = ""
     better: str = ""
+    panel: str = ""
+    zoo: str = ""
     references: tuple[Reference, ...] = ()
 
     def __post_init__(self) -> None:
@@ -70,6 +74,7 @@ class Kind:
 def read_kind(content: Mapping[str, Any]) -> Kind | None:
     """A kind from audit.json; None where it is not one."""
     texts = {k: content.get(k) for k in ("pattern", "title", "meaning", "unit", "reading", "better")}
+    figures = {k: v for k in ("panel", "zoo") if isinstance(v := content.get(k), str)}
     if not all(isinstance(v, str) for v in texts.values()) or texts["unit"] not in UNITS:
         return None
     card, chance = content.get("card"), content.get("chance")
@@ -82,6 +87,7 @@ def read_kind(content: Mapping[str, Any]) -> Kind | None:
     )
     return Kind(
         **texts,  # type: ignore[arg-type]
+        **figures,
         card=card if isinstance(card, int) else 0,
         chance=float(chance) if isinstance(chance, int | float) else None,
         accuracy=content.get("accuracy") is True,
@@ -91,7 +97,7 @@ def read_kind(content: Mapping[str, Any]) -> Kind | None:
 
 
 @dataclass(frozen=True)
-class Option:
+class AuditOption:
     """An option of `cuewise audit` that one audit reads; `read` makes its value of what was typed, or raises UserError.
 
     The audit finds the value under `subject.option(name)`; None where it was not given.

@@ -29,16 +29,16 @@ from numpy.typing import NDArray
 
 from cuewise.audits.answerer import Answerer, Ids, Unasked
 from cuewise.audits.change import CLEAN, Change
-from cuewise.audits.engine import Engine, Seen, Viewer, Work, copies, inputs_of
+from cuewise.audits.engine import Engine, Outputs, Pass, Viewer, copies, inputs_of
 from cuewise.audits.keys import data_key
 from cuewise.audits.pairs import Embedder, PairSettings, PairViews, embedder_of, pair_work
 from cuewise.data import Dataset
 from cuewise.encoders import Encoder
 from cuewise.encoders.cached import weights_hash
-from cuewise.encoders.embed import Embedded
+from cuewise.encoders.embed import Embeddings
 from cuewise.probes import LinearProbe
 
-Said = dict[Change, tuple[Ids, Ids]]
+Answered = dict[Change, tuple[Ids, Ids]]
 Near = tuple[Ids, NDArray[np.float32]]
 
 
@@ -51,8 +51,10 @@ class Measured:
     run: Path | None = None  # the run folder, where the model is one
     seed: int = 0
     engine: Engine = field(default_factory=Engine)
-    seen: dict[str, Seen] = field(default_factory=dict)  # by key of the set
-    said: dict[tuple[str, str], Said] = field(default_factory=dict)  # by key of the set and of who answers
+    seen: dict[str, Outputs] = field(default_factory=dict)  # by key of the set
+    known: dict[tuple[str, str], Answered] = field(
+        default_factory=dict
+    )  # by key of the set and of who answers
     near: dict[tuple[str, Change], Near] = field(default_factory=dict)  # by key of the set
     probes: dict[str, LinearProbe] = field(default_factory=dict)
 
@@ -65,16 +67,18 @@ class Measured:
         """What pairs are compared by."""
         return embedder_of(self.encoder, self.run)
 
-    def features(self, data: Dataset, what: str = "features") -> Embedded:
+    def features(self, data: Dataset, what: str = "features") -> Embeddings:
         """Features of every readable image."""
         key = data_key(data)
         if key not in self.seen:
             self.remember(data, self.engine.run(copies(self._title(what), data, [self.viewer(None)]))[0])
         return self.seen[key].embedded(data)
 
-    def answers(self, data: Dataset, answerer: Answerer, changes: Sequence[Change], what: str = "") -> Said:
+    def answers(
+        self, data: Dataset, answerer: Answerer, changes: Sequence[Change], what: str = ""
+    ) -> Answered:
         """Answers to changed copies: {change: (index of each readable image, number of its class)}."""
-        known = self.said.setdefault((data_key(data), answerer.key), {})
+        known = self.known.setdefault((data_key(data), answerer.key), {})
         missing = tuple(c for c in changes if c not in known)
         if CLEAN in missing:
             found = self.features(data, what)
@@ -94,14 +98,14 @@ class Measured:
             self.remember(data, self.engine.run(work)[0], answerer)
         return {c: self.near[key, c] for c in changes}
 
-    def remember(self, data: Dataset, fresh: Seen, answerer: Answerer | None = None) -> None:
+    def remember(self, data: Dataset, fresh: Outputs, answerer: Answerer | None = None) -> None:
         """Keep the result of a pass: features of clean views, answers to changed ones, their cosines."""
         self.near |= {(data_key(data), c): (fresh.index, cosine) for c, cosine in fresh.cosines.items()}
         if fresh.features.size:
             self.seen[data_key(data)] = fresh
         if answerer is not None:
-            known = self.said.setdefault((data_key(data), answerer.key), {})
-            known |= {change: (fresh.index, said) for change, said in fresh.said.items()}
+            known = self.known.setdefault((data_key(data), answerer.key), {})
+            known |= {change: (fresh.index, answers) for change, answers in fresh.answers.items()}
 
     def _title(self, what: str) -> str:
         return f"{self.name}: {what}"
@@ -125,17 +129,17 @@ class Measured:
         how = "" if answerer is None else f"{answerer.key} {answerer.probe.protocol} {answerer.classes}"
         return Viewer(self.encoder, answerer, self.weights + how)
 
-    def pairs(self, data: Dataset, settings: PairSettings, limit: int = 0) -> Seen:
+    def pairs(self, data: Dataset, settings: PairSettings, limit: int = 0) -> Outputs:
         """Unit vectors of the views of each pair; see `similarities`."""
         part, numbers = pair_work(data, settings, limit)
         key = pair_key(data, settings, limit)
         if key not in self.seen:
             rendering = PairViews(inputs_of([self.embedder]), settings, numbers)
-            work = Work(self._title("pairs"), part, [self.embedder], rendering)
+            work = Pass(self._title("pairs"), part, [self.embedder], rendering)
             self.seen[key] = self.engine.run(work)[0]
         return self.seen[key]
 
-    def remember_pairs(self, data: Dataset, settings: PairSettings, limit: int, fresh: Seen) -> None:
+    def remember_pairs(self, data: Dataset, settings: PairSettings, limit: int, fresh: Outputs) -> None:
         """Keep the result of a pass over pairs."""
         self.seen[pair_key(data, settings, limit)] = fresh
 

@@ -27,8 +27,8 @@ def right_on_copies(model: Measured, answerer: Answerer, data: Dataset, changes:
     known = model.answers(data, answerer, changes)
     columns = []
     for change in changes:
-        index, said = known[change]
-        hit = np.where(said == NO_ANSWER, np.nan, (said == labels[index]).astype(np.float64))
+        index, answers = known[change]
+        hit = np.where(answers == NO_ANSWER, np.nan, (answers == labels[index]).astype(np.float64))
         columns.append(hit[labels[index] >= 0])
     return np.stack(columns, 1)
 
@@ -37,9 +37,9 @@ def accuracy(model: Measured, answerer: Answerer, data: Dataset, name: str = "ac
     """Accuracy on the images whose class the model knows; all its classes stay in the choice of answers."""
     found = model.features(data)
     labels = answerer.labels(data)[found.index]
-    said = answerer.say(found.features)
-    rows = (labels >= 0) & (said != NO_ANSWER)
-    return proportion(name, int((said == labels)[rows].sum()), int(rows.sum()), answerer.probe.protocol)
+    answers = answerer.say(found.features)
+    rows = (labels >= 0) & (answers != NO_ANSWER)
+    return proportion(name, int((answers == labels)[rows].sum()), int(rows.sum()), answerer.probe.protocol)
 
 
 def class_accuracies(model: Measured, answerer: Answerer, data: Dataset) -> dict[str, tuple[int, int]]:
@@ -83,8 +83,8 @@ class Asked:
             (self.uncovered, "with a class the model does not know"),
             (self.silent, "without a finite answer"),
         ]
-        said = ", ".join(f"{n} images {why}" for n, why in parts if n)
-        return f"; left out: {said}" if said else ""
+        text = ", ".join(f"{n} images {why}" for n, why in parts if n)
+        return f"; left out: {text}" if text else ""
 
 
 def conflict_scores(
@@ -104,11 +104,11 @@ def conflict_scores(
     return [*scores, cue_accuracy(asked.decisions, protocol)], table, asked
 
 
-def decide(data: Dataset, index: Ids, said: Ids, classes: Sequence[str]) -> Asked:
+def decide(data: Dataset, index: Ids, answers: Ids, classes: Sequence[str]) -> Asked:
     """Names of the cues from the set's columns or from file names; answers of images whose two cues are known."""
     asked = Asked([], [])
     known = set(classes)
-    for i, answer in zip(index.tolist(), said.tolist()):
+    for i, answer in zip(index.tolist(), answers.tolist()):
         cues = cues_of(data, i, known)
         if cues is None:
             asked.unnamed += 1

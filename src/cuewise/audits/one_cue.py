@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from cuewise.audits.answerer import NO_ANSWER, Unasked
+from cuewise.audits.answerer import NO_ANSWER
+from cuewise.audits.answers import asked_on
 from cuewise.audits.audit import Finding, Needs
 from cuewise.audits.change import CLEAN, Change, Copies
 from cuewise.audits.changed import chance, protocol_of, right, share
@@ -22,9 +23,11 @@ SHOWN = 6
 
 def kinds(audit: str, title: str, meaning: str, card: int) -> tuple[Kind, ...]:
     """The scores of an audit of one cue, with one set or several."""
-    return (
-        Kind(f"{audit}/accuracy", title, meaning, card=card, accuracy=True, better="high"),
-        Kind(f"{audit}/*/accuracy", f"{title}, {{}}", meaning, card=card, accuracy=True, better="high"),
+    patterns = {f"{audit}/accuracy": title, f"{audit}/*/accuracy": f"{title}, {{}}"}
+    panel, zoo = "Accuracy: accuracy", "textures" if audit == "texture" else ""
+    return tuple(
+        Kind(pattern, text, meaning, card=card, accuracy=True, better="high", panel=panel, zoo=zoo)
+        for pattern, text in patterns.items()
     )
 
 
@@ -65,16 +68,11 @@ def on_set(subject: Subject, name: str, data: Dataset, label: str) -> Score:
 
 def hits_on(subject: Subject, name: str, data: Dataset) -> tuple[Right, str]:
     """Right, wrong or NaN for each readable image of a known class, and the protocol."""
-    answerer = subject.answerer(data)
-    labels = answerer.labels(data)
-    if not (labels >= 0).any():
-        raise Unasked(
-            f"{name} shares no class with the model's answers ({', '.join(answerer.classes[:5])}, …)"
-        )
+    answerer, labels = asked_on(subject, name, data)
     found = subject.features(data, name)
     own = labels[found.index]
-    said = answerer.say(found.features)
-    hits = np.where(said == NO_ANSWER, np.nan, (said == own).astype(np.float64))[own >= 0]
+    answers = answerer.say(found.features)
+    hits = np.where(answers == NO_ANSWER, np.nan, (answers == own).astype(np.float64))[own >= 0]
     known = len(set(labels[labels >= 0].tolist()))
     protocol = f"{answerer.probe.protocol}; {name}, {known} of {len(data.classes)} classes"
     dropped = int((own < 0).sum())
@@ -86,20 +84,20 @@ def gallery(subject: Subject, change: Change, kind: str, what: str) -> dict[str,
     assert subject.base is not None
     _, data = subject.base
     answerer = subject.answerer(data)
-    labels, (index, said) = answerer.labels(data), subject.said(change)
+    labels, (index, answers) = answerer.labels(data), subject.answers_to(change)
     viewer = subject.viewer(None)
     render = Copies((viewer.input,), (CLEAN, change), subject.seed)
     items = []
     for n, row in enumerate(np.random.default_rng(subject.seed).permutation(len(index))[:SHOWN]):
         i = int(index[row])
         pair = render.views(data.image(i), data.name(i))[viewer.input.key]
-        answer = answerer.classes[said[row]] if said[row] >= 0 else "nothing"
+        answer = answerer.classes[answers[row]] if answers[row] >= 0 else "nothing"
         true = answerer.classes[labels[i]] if labels[i] >= 0 else "another class"
         items.append(
             {
                 "image": subject.picture(np.concatenate(list(pair), axis=1), f"{kind}-{n}"),
                 "caption": f"{true}: said {answer}",
-                "badge": "right" if said[row] == labels[i] else "wrong",
+                "badge": "right" if answers[row] == labels[i] else "wrong",
                 "alt": f"an image of {true} and its {what} copy",
             }
         )

@@ -10,7 +10,7 @@ import numpy as np
 from cuewise.audits.answerer import Answerer, Ids
 from cuewise.audits.audit import Audit, Needs
 from cuewise.audits.change import CLEAN, Change
-from cuewise.audits.engine import Engine, Seen, Work, copies, inputs_of
+from cuewise.audits.engine import Engine, Outputs, Pass, copies, inputs_of
 from cuewise.audits.keys import data_key
 from cuewise.audits.pairs import PairViews, pair_work
 from cuewise.audits.similarity import pair_settings
@@ -21,7 +21,7 @@ from cuewise.progress import Progress
 
 
 @dataclass
-class Pass:
+class PlannedPass:
     """A set that some models look at: as it is, and with changes."""
 
     name: str
@@ -68,9 +68,9 @@ def needs_of(subject: Subject, asked: Sequence[Audit]) -> Needs:
     return Needs(sets, list(dict.fromkeys(changes)), pairs)
 
 
-def passes(wanted: Sequence[tuple[Subject, Needs]]) -> list[Pass]:
+def passes(wanted: Sequence[tuple[Subject, Needs]]) -> list[PlannedPass]:
     """One pass per set and group of models that want the same of it."""
-    found: dict[tuple[str, tuple[Change, ...]], Pass] = {}
+    found: dict[tuple[str, tuple[Change, ...]], PlannedPass] = {}
     for subject, needs in wanted:
         for key, own in _own_passes(subject, needs).items():
             if key in subject.model.seen and not own.changes:
@@ -81,7 +81,7 @@ def passes(wanted: Sequence[tuple[Subject, Needs]]) -> list[Pass]:
     return list(found.values())
 
 
-def pair_passes(wanted: Sequence[tuple[Subject, Needs]]) -> list[tuple[Work, list[Subject]]]:
+def pair_passes(wanted: Sequence[tuple[Subject, Needs]]) -> list[tuple[Pass, list[Subject]]]:
     """One pass per training set over the pairs that similarity compares."""
     found: dict[str, list[Subject]] = {}
     for subject, needs in wanted:
@@ -93,11 +93,11 @@ def pair_passes(wanted: Sequence[tuple[Subject, Needs]]) -> list[tuple[Work, lis
         part, numbers = pair_work(first.train, pair_settings(first), first.settings.limit)
         viewers = [s.model.embedder for s in subjects]
         rendering = PairViews(inputs_of(viewers), pair_settings(first), numbers)
-        out.append((Work("pairs", part, viewers, rendering), subjects))
+        out.append((Pass("pairs", part, viewers, rendering), subjects))
     return out
 
 
-def _run_pairs(work: Work, subjects: Sequence[Subject], engine: Engine) -> None:
+def _run_pairs(work: Pass, subjects: Sequence[Subject], engine: Engine) -> None:
     if engine.bar:
         engine.bar.skip(engine.done(work))
     first = subjects[0]
@@ -105,23 +105,23 @@ def _run_pairs(work: Work, subjects: Sequence[Subject], engine: Engine) -> None:
         subject.model.remember_pairs(first.train, pair_settings(first), first.settings.limit, seen)
 
 
-def _own_passes(subject: Subject, needs: Needs) -> dict[str, Pass]:
+def _own_passes(subject: Subject, needs: Needs) -> dict[str, PlannedPass]:
     """By key of the set. A set of which some images are changed is looked at in two parts, so that each image is
     decoded once: those with all their copies, and the rest."""
-    own: dict[str, Pass] = {}
+    own: dict[str, PlannedPass] = {}
     for name, data in needs.sets:
-        own.setdefault(data_key(data), Pass(name, data)).clean = True
+        own.setdefault(data_key(data), PlannedPass(name, data)).clean = True
     changes = [c for c in needs.changes if c != CLEAN]
     if not needs.changes or subject.base is None:
         return own
     name, data = subject.base
-    one = own.setdefault(data_key(data), Pass(name, data))
+    one = own.setdefault(data_key(data), PlannedPass(name, data))
     one.changes, one.clean = changes, True
     if subject.cut is not None and data_key(subject.cut.whole) in own and subject.cut.whole is not data:
         del own[data_key(subject.cut.whole)]
         rest = subject.cut.whole.select(subject.cut.rest)
         if len(rest):
-            own[data_key(rest)] = Pass(name, rest, clean=True)
+            own[data_key(rest)] = PlannedPass(name, rest, clean=True)
     return own
 
 
@@ -137,7 +137,7 @@ def _join_parts(subject: Subject) -> None:
         subject.model.remember(cut.whole, merged(whole))
 
 
-def _run(one: Pass, engine: Engine) -> None:
+def _run(one: PlannedPass, engine: Engine) -> None:
     """One pass for all models that can answer."""
     changes = tuple([CLEAN] * (one.clean or not one.changes) + [c for c in one.changes if c != CLEAN])
     asked = any(c != CLEAN for c in changes)
@@ -157,13 +157,13 @@ def _run(one: Pass, engine: Engine) -> None:
         subject.model.remember(one.data, seen, answerer)
 
 
-def merged(parts: Sequence[tuple[Ids, Seen]]) -> Seen:
+def merged(parts: Sequence[tuple[Ids, Outputs]]) -> Outputs:
     """The results of several selections of a set as one: (rows of the set, result)."""
     index = np.concatenate([rows[seen.index] for rows, seen in parts])
     order = np.argsort(index, kind="stable")
     features = np.concatenate([seen.features for _, seen in parts])[order]
-    return Seen(index[order], features, {}, [s for _, seen in parts for s in seen.skipped])
+    return Outputs(index[order], features, {}, [s for _, seen in parts for s in seen.skipped])
 
 
-def _views(one: Pass) -> int:
+def _views(one: PlannedPass) -> int:
     return len(one.data) * (one.clean + len([c for c in one.changes if c != CLEAN])) * len(one.subjects)

@@ -17,7 +17,7 @@ import numpy as np
 import torch
 
 import cuewise
-from cuewise.audits.engine import Engine, Looks, Rendering, Work
+from cuewise.audits.engine import Engine, Looks, Pass, Rendering
 from cuewise.audits.saved import Rows, Saved
 from cuewise.cluster import connect, load_ray
 from cuewise.data import BrokenImage, Image, decode
@@ -32,7 +32,7 @@ _jobs: dict[str, Job] = {}  # of a worker process
 
 
 @dataclass(frozen=True)
-class Piece:
+class SentImage:
     """An image on its way to a node: encoded where it is stored so, or why it cannot be read."""
 
     index: int
@@ -50,7 +50,7 @@ class Job:
     viewers: Sequence[Looks]
 
 
-def look_at(packed: bytes, key: str, upto: int, pieces: list[Piece]) -> Rows:
+def look_at(packed: bytes, key: str, upto: int, pieces: list[SentImage]) -> Rows:
     """Runs on the cluster."""
     if key not in _jobs:
         prepare_worker(0)
@@ -64,7 +64,7 @@ def look_at(packed: bytes, key: str, upto: int, pieces: list[Piece]) -> Rows:
     return judged(job, upto, pieces)
 
 
-def judged(job: Job, upto: int, pieces: list[Piece]) -> Rows:
+def judged(job: Job, upto: int, pieces: list[SentImage]) -> Rows:
     """Decode, change, look."""
     views, index, skipped = [], [], []
     for piece in pieces:
@@ -80,7 +80,7 @@ def judged(job: Job, upto: int, pieces: list[Piece]) -> Rows:
     return Rows(upto, np.array(index, np.int64), [f for f, _ in found], [s for _, s in found], skipped)
 
 
-def _image(piece: Piece) -> Image:
+def _image(piece: SentImage) -> Image:
     if piece.data is None:
         raise BrokenImage(piece.name, piece.why)
     return decode(piece.data, piece.name) if isinstance(piece.data, bytes) else piece.data
@@ -100,7 +100,7 @@ class RayEngine(Engine):
         if self.own:
             self.ray.shutdown()
 
-    def stream(self, work: Work, start: int) -> Iterator[Rows]:
+    def stream(self, work: Pass, start: int) -> Iterator[Rows]:
         """Tasks in order, several under way."""
         viewers = [v.on_cpu() for v in work.viewers]
         packed = pickle.dumps(Job(cuewise.__version__, work.rendering, viewers))
@@ -136,14 +136,14 @@ class RayEngine(Engine):
         return rows
 
 
-def _pieces(work: Work, first: int, upto: int) -> list[Piece]:
+def _pieces(work: Pass, first: int, upto: int) -> list[SentImage]:
     return [_piece(work, i) for i in range(first, upto)]
 
 
-def _piece(work: Work, i: int) -> Piece:
+def _piece(work: Pass, i: int) -> SentImage:
     name = work.data.name(i)
     try:
         data = work.data.read(i)
-        return Piece(i, name, data if data is not None else work.data.image(i))
+        return SentImage(i, name, data if data is not None else work.data.image(i))
     except BrokenImage as error:
-        return Piece(i, name, None, error.why)
+        return SentImage(i, name, None, error.why)

@@ -38,7 +38,7 @@ class Model(Protocol):
 
 
 @dataclass(frozen=True)
-class Space:
+class Metric:
     """Where images are compared: the head of a run with hyperbolic loss, the head of another run, or features.
 
     curvature  of the ball, None where distances are cosines
@@ -67,12 +67,12 @@ class Space:
         return distance(exp0(x, self.curvature), exp0(y, self.curvature), self.curvature).numpy()
 
 
-def space_of(model: Model) -> Space:
+def space_of(model: Model) -> Metric:
     """The head that was saved with the run, where there is one on pooled features."""
     heads = read_heads(model.encoder, model.run) if model.run is not None else None
     if heads is None or heads.own_stage:
-        return Space(None, None)
-    return Space(heads.mlps[0].cpu().eval(), heads.curvature)
+        return Metric(None, None)
+    return Metric(heads.mlps[0].cpu().eval(), heads.curvature)
 
 
 def annotated_sets(subject: Subject) -> list[Named]:
@@ -84,7 +84,7 @@ def annotated_sets(subject: Subject) -> list[Named]:
 
 
 @dataclass(frozen=True)
-class Place:
+class RegionId:
     """A rectangle of an image: `box` is the number of an object, −1 for the whole image."""
 
     image: int
@@ -92,7 +92,7 @@ class Place:
     crop: Crop
 
 
-def places(data: Dataset, images: Sequence[int]) -> Iterator[tuple[int, list[Place]]]:
+def places(data: Dataset, images: Sequence[int]) -> Iterator[tuple[int, list[RegionId]]]:
     """For each image its whole and its objects, once its size is known; boxes are cut to whole pixels."""
     for i in images:
         boxes = data.facts(i).boxes
@@ -102,22 +102,22 @@ def places(data: Dataset, images: Sequence[int]) -> Iterator[tuple[int, list[Pla
             height, width = data.image(i).shape[:2]
         except BrokenImage:
             continue
-        out = [Place(i, -1, Crop(0, 0, height, width))]
+        out = [RegionId(i, -1, Crop(0, 0, height, width))]
         for k, (left, top, right, bottom) in enumerate(boxes.corners.tolist()):
             x, y = min(int(left), width - 1), min(int(top), height - 1)
             size = max(1, min(round(bottom), height) - y), max(1, min(round(right), width) - x)
-            out.append(Place(i, k, Crop(y, x, *size)))
+            out.append(RegionId(i, k, Crop(y, x, *size)))
         yield i, out
 
 
 @torch.no_grad()
 def embedded_places(
-    model: Model, data: Dataset, space: Space, images: Sequence[int]
-) -> tuple[list[Place], Vectors]:
+    model: Model, data: Dataset, space: Metric, images: Sequence[int]
+) -> tuple[list[RegionId], Vectors]:
     """Vectors of images and of their objects, each resized to the model's size as it is."""
     encoder, size = model.encoder, model.encoder.card.size
     device = next(encoder.parameters()).device
-    seen: list[Place] = []
+    seen: list[RegionId] = []
     parts: list[NDArray[np.float32]] = []
     waiting: list[NDArray[np.uint8]] = []
 

@@ -17,7 +17,7 @@ from cuewise.audits.kinds import Kind
 from cuewise.audits.measures import cues_of
 from cuewise.audits.subject import Named, Subject
 from cuewise.data import Dataset
-from cuewise.encoders.embed import Embedded
+from cuewise.encoders.embed import Embeddings
 
 K = 5
 QUERIES = 6
@@ -82,7 +82,7 @@ def searched(subject: Subject) -> Named:
     return subject.test[0] if subject.test else ("the training set", subject.train)
 
 
-def finite(found: Embedded) -> Embedded:
+def finite(found: Embeddings) -> Embeddings:
     """The rows whose features are numbers."""
     good = np.isfinite(found.features).all(1)
     return replace(found, features=found.features[good], index=found.index[good], labels=found.labels[good])
@@ -139,8 +139,8 @@ def _conflicts(out: Finding, subject: Subject) -> None:
     )
     table: dict[str, Any] = {"image": [data.name(int(found.index[i])) for i in rows]}
     for place, cue in enumerate(("shape", "texture")):
-        said = [c[place] for c in (cues[i] for i in rows) if c is not None]
-        labels = np.unique(said, return_inverse=True)[1].astype(np.int64)
+        lines = [c[place] for c in (cues[i] for i in rows) if c is not None]
+        labels = np.unique(lines, return_inverse=True)[1].astype(np.int64)
         shares = same(labels, near)
         table[cue] = shares.round(6).tolist()
         _score(out, f"retrieval/{cue}", shares, labels, protocol)
@@ -162,15 +162,15 @@ def _rows(
         for place, i in enumerate([q, *near[q]]):
             alike = words[i] == words[q]
             badge = "query" if place == 0 else "" if not words[q] else "same" if alike else "other"
-            said = words[i] or names[i]
+            text = words[i] or names[i]
             items.append(
                 {
                     "image": subject.picture(data.image(int(index[i])), f"retrieval-{row}-{place}"),
                     "of": names[i],
                     "row": names[q],
-                    "caption": said,
+                    "caption": text,
                     "badge": badge,
-                    "alt": f"query: {said}" if place == 0 else f"neighbour {place} of {names[q]}: {said}",
+                    "alt": f"query: {text}" if place == 0 else f"neighbour {place} of {names[q]}: {text}",
                 }
             )
     return items

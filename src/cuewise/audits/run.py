@@ -18,7 +18,7 @@ from cuewise.audits.keys import data_key
 from cuewise.audits.names import folder_names, short_names, unique_names
 from cuewise.audits.ray_engine import RayEngine
 from cuewise.audits.saved import Saved
-from cuewise.audits.subject import Settings, Subject
+from cuewise.audits.subject import AuditSettings, Subject
 from cuewise.audits.subjects import Request, load_seeded, prepare, read_settings, wants_head
 from cuewise.encoders.load import as_torch_device, parameters
 from cuewise.errors import Interrupted, UserError
@@ -38,7 +38,7 @@ def audit_models(
     seed: int = 0,
     device: str = "auto",
     names: list[str] | None = None,
-    limit: int = Settings.limit,
+    limit: int = AuditSettings.limit,
     answers: str = "auto",
     class_map: str | None = None,
     options: Mapping[str, str | None] | None = None,
@@ -101,10 +101,10 @@ def prepare_all(
             reasons[name] = str(error)
     if not subjects:
         raise UserError("; ".join(f"{name}: {why}" for name, why in reasons.items()))
-    said = [f"{name} left out: {why}" for name, why in reasons.items()]
-    said += [f"test set {name}: {role}" for name, role in subjects[0][1].roles]
-    said += [f"WARNING: --test {name}: {shared}" for name, shared in subjects[0][1].overlaps.items()]
-    for line in said:
+    lines = [f"{name} left out: {why}" for name, why in reasons.items()]
+    lines += [f"test set {name}: {role}" for name, role in subjects[0][1].roles]
+    lines += [f"WARNING: --test {name}: {shared}" for name, shared in subjects[0][1].overlaps.items()]
+    for line in lines:
         print(line, file=sys.stderr, flush=True)
     return subjects
 
@@ -256,7 +256,7 @@ def describe(
 
 def _words(options: Mapping[str, str | None], limit: int, only: list[str]) -> tuple[str, ...]:
     given = [f"--{k.replace('_', '-')} {v}" for k, v in options.items() if v not in (None, "auto")]
-    given += [f"--limit {limit}"] if limit != Settings.limit else []
+    given += [f"--limit {limit}"] if limit != AuditSettings.limit else []
     return tuple(given + ([f"--only {','.join(only)}"] if only else []))
 
 

@@ -17,7 +17,7 @@ from cuewise.audits.answers import Answers, answers, decisions_table, needs_labe
 from cuewise.audits.audit import Finding, audit
 from cuewise.audits.gradcam import grad_cam
 from cuewise.audits.head import Grouped, Head
-from cuewise.audits.kinds import Kind, Option
+from cuewise.audits.kinds import AuditOption, Kind
 from cuewise.audits.masks import Maps, coverage, masks_of, masks_option
 from cuewise.audits.subject import Subject
 from cuewise.encoders.embed import evaluation_view
@@ -59,12 +59,12 @@ SIDE = 192  # pixels of an overlay
         ),
     ),
     options=(
-        Option(
+        AuditOption(
             "masks",
             "images named as those of --test, white where the object is, for the share of saliency on it",
             masks_option,
         ),
-        Option(
+        AuditOption(
             "saliency_sets",
             "test sets whose saliency is measured: names separated by commas, or all [the first labelled one]",
         ),

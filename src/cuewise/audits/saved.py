@@ -32,7 +32,7 @@ class Rows:
     upto: int
     index: NDArray[np.int64]
     features: list[NDArray[np.float32]]
-    said: list[NDArray[np.int64]]
+    answers: list[NDArray[np.int64]]
     skipped: list[tuple[str, str]] = field(default_factory=list)
 
     @staticmethod
@@ -63,14 +63,14 @@ class Saved:
         """Keep rows that follow those already there."""
         place = self.folder / key
         file = place / f"{rows.upto:012d}.npz"
-        said = np.frombuffer(json.dumps(rows.skipped).encode(), np.uint8)
+        text = np.frombuffer(json.dumps(rows.skipped).encode(), np.uint8)
         arrays = {f"f{i}": a for i, a in enumerate(rows.features)} | {
-            f"s{i}": a for i, a in enumerate(rows.said)
+            f"s{i}": a for i, a in enumerate(rows.answers)
         }
         try:
             place.mkdir(parents=True, exist_ok=True)
             with writing(file) as handle:
-                np.savez(handle, index=rows.index, skipped=said, **arrays)  # type: ignore[arg-type]
+                np.savez(handle, index=rows.index, skipped=text, **arrays)  # type: ignore[arg-type]
         except OSError as error:
             raise UserError(
                 f"cannot write {file}: {error.strerror or error}; free some space and give the same command again"

@@ -144,8 +144,8 @@ def _hold_out(found: Sets, train: Sequence[str], seed: int) -> None:
     one_cue = {id(d) for sets in found.given.values() for _, d in sets}
     name = short_names(train)[0] if len(train) == 1 else "held out"
     found.test = [(name, whole.select(held)), *((n, d) for n, d in found.test if id(d) in one_cue)]
-    said = f"plain, {len(held):,} of {len(whole):,} images of --train, held out: no other plain test set was given"
-    found.roles = [*(pair for pair in found.roles if pair[0] != name), (name, said)]
+    text = f"plain, {len(held):,} of {len(whole):,} images of --train, held out: no other plain test set was given"
+    found.roles = [*(pair for pair in found.roles if pair[0] != name), (name, text)]
 
 
 @lru_cache(maxsize=64)

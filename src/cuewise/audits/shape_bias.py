@@ -15,7 +15,7 @@ from cuewise.audits.audit import Finding, Needs, audit
 from cuewise.audits.decisions import Decision, shape_bias_scores
 from cuewise.audits.figures import figure, series
 from cuewise.audits.head import imagenet16
-from cuewise.audits.kinds import Kind, Option, Reference
+from cuewise.audits.kinds import AuditOption, Kind, Reference
 from cuewise.audits.measures import Asked, conflict_scores
 from cuewise.audits.reference import NAME, Validity, guessing, validity
 from cuewise.audits.score import people
@@ -68,6 +68,9 @@ def _neither(scores: Mapping[str, Score]) -> str:
     return f"; in {show_share(1 - named)} of the images it names neither cue"
 
 
+DECISIONS = "Decisions for shape and for texture: share of images"
+
+
 @audit(
     "shape_bias",
     "shape or texture, on images in which they disagree",
@@ -82,6 +85,7 @@ def _neither(scores: Mapping[str, Score]) -> str:
             card=1,
             chance=0.5,
             leads=True,
+            panel="Shape bias: shape / (shape + texture)",
             references=tuple(
                 Reference(who, value, STANDARD)
                 for who, value in (
@@ -103,12 +107,14 @@ def _neither(scores: Mapping[str, Score]) -> str:
             "Decisions for shape",
             "Share of the conflict images whose shape is named.",
             card=2,
+            panel=DECISIONS,
         ),
         Kind(
             "texture_accuracy",
             "Decisions for texture",
             "Share of the conflict images whose texture is named.",
             card=3,
+            panel=DECISIONS,
         ),
         Kind(
             "cue_accuracy",
@@ -119,7 +125,7 @@ def _neither(scores: Mapping[str, Score]) -> str:
         Kind("human/*", "People: {}", "The same from decisions of people on the same images."),
     ),
     options=(
-        Option(
+        AuditOption(
             "human",
             "a CSV of people's decisions on the cue-conflict images, shown beside the model's",
             human_file,
@@ -177,13 +183,13 @@ def judge_validity(
     """
     own = f"this model in {show_share(named.value)} of {named.n} (guessing: {show_share(min(1.0, 2 / choices))})"
     judged = "no reference could be fitted: too few images of which no stimulus is made"
-    said = f"home-made conflict images: {reference or judged}; {own}"
-    out.notes |= dict.fromkeys(("shape_bias", "shape_accuracy", "texture_accuracy"), said)
+    text = f"home-made conflict images: {reference or judged}; {own}"
+    out.notes |= dict.fromkeys(("shape_bias", "shape_accuracy", "texture_accuracy"), text)
     unread = named.value < VALID or named.low <= min(1.0, 2 / choices)
     if reference is None:
-        out.withheld["shape_bias"] = f"{said}; whether they can be read at all is not known"
+        out.withheld["shape_bias"] = f"{text}; whether they can be read at all is not known"
     elif unread or not _valid(reference, classes):
-        out.withheld["shape_bias"] = f"{said}; too few to say what the model relies on"
+        out.withheld["shape_bias"] = f"{text}; too few to say what the model relies on"
 
 
 def _valid(reference: Validity, classes: int) -> bool:

@@ -28,6 +28,9 @@ def needs(subject: Subject) -> Needs:
     return Needs(pairs=True)
 
 
+PANEL = "Similarity of pairs: cosine similarity"
+
+
 @audit(
     "similarity",
     "cosine of a view to its positive, to another image, to its patch and texture negatives",
@@ -40,6 +43,7 @@ def needs(subject: Subject) -> Needs:
             "Mean cosine between an image and the same image cut into shuffled patches: high where the model "
             "represents texture and colour rather than layout.",
             unit="cosine",
+            panel=PANEL,
             reading="1 is the same direction, 0 unrelated",
             card=17,
         ),
@@ -48,18 +52,21 @@ def needs(subject: Subject) -> Needs:
             "Similarity to texture",
             "Mean cosine between an image and a texture synthesised from it. 1 is the same direction, 0 unrelated.",
             unit="cosine",
+            panel=PANEL,
         ),
         Kind(
             "similarity/positive",
             "Similarity to another view",
             "Mean cosine between two random views of one image. 1 is the same direction, 0 unrelated.",
             unit="cosine",
+            panel=PANEL,
         ),
         Kind(
             "similarity/random",
             "Similarity to another image",
             "Mean cosine between views of two different images: what the other similarities compare with.",
             unit="cosine",
+            panel=PANEL,
         ),
     ),
     needs=needs,

@@ -20,7 +20,7 @@ from cuewise.audits.measured import Measured
 from cuewise.data import Dataset
 from cuewise.data.overlap import Overlap
 from cuewise.encoders import Encoder
-from cuewise.encoders.embed import Embedded
+from cuewise.encoders.embed import Embeddings
 from cuewise.probes import Probe
 
 Named = tuple[str, Dataset]
@@ -28,7 +28,7 @@ NO_BASE = "no plain labelled test set to make changed copies of: give --test"
 
 
 @dataclass(frozen=True)
-class Settings:
+class AuditSettings:
     """What the user may choose about the questions."""
 
     limit: int = 200  # images of which changed copies are made; 0: all
@@ -68,7 +68,7 @@ class Subject:
     cut: Cut | None = None
     given: dict[str, list[Named]] = field(default_factory=dict)
     answers_by: str = "probe"  # probe, head, or nothing where there are no labels to fit a probe on
-    settings: Settings = field(default_factory=Settings)
+    settings: AuditSettings = field(default_factory=AuditSettings)
     roles: Sequence[tuple[str, str]] = ()  # how each test set was read
     overlaps: Mapping[str, Overlap] = field(
         default_factory=dict
@@ -95,7 +95,7 @@ class Subject:
         return self.model.engine
 
     @property
-    def train_features(self) -> Embedded:
+    def train_features(self) -> Embeddings:
         return self.model.features(self.train, "features of the training set")
 
     @property
@@ -140,11 +140,11 @@ class Subject:
         head = Head(self.encoder.head, *found)
         return head, tuple(head.classes)
 
-    def features(self, data: Dataset, what: str) -> Embedded:
+    def features(self, data: Dataset, what: str) -> Embeddings:
         """Features of every readable image."""
         return self.model.features(data, what)
 
-    def said(self, change: Change) -> tuple[Ids, Ids]:
+    def answers_to(self, change: Change) -> tuple[Ids, Ids]:
         """Index of each readable image of `base`, and the answer to its changed copy."""
         if self.base is None:
             raise Unasked(NO_BASE)

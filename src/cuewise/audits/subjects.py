@@ -16,7 +16,7 @@ from cuewise.audits.audit import AUDITS, Audit
 from cuewise.audits.engine import Engine
 from cuewise.audits.head import load_model, read_class_map
 from cuewise.audits.measured import Measured
-from cuewise.audits.subject import Cut, Settings, Subject
+from cuewise.audits.subject import AuditSettings, Cut, Subject
 from cuewise.encoders import Encoder
 from cuewise.encoders.card import warn_if_random
 from cuewise.errors import UserError
@@ -32,7 +32,7 @@ class Request:
     test: list[str]
     answers: str = "auto"
     seed: int = 0
-    settings: Settings = field(default_factory=Settings)
+    settings: AuditSettings = field(default_factory=AuditSettings)
     words: tuple[str, ...] = ()  # options for the command that repeats the audit
 
 
@@ -41,7 +41,7 @@ def read_settings(
     class_map: str | None,
     given: Mapping[str, str | None] | None = None,
     asked: Sequence[Audit] = (),
-) -> Settings:
+) -> AuditSettings:
     """Options that name files are read before any work is done; one that no asked audit reads is refused."""
     if limit < 0:
         raise UserError(f"--limit {limit}: give a number of images, 0 for all")
@@ -57,7 +57,7 @@ def read_settings(
             what = f"belongs to the audit {owner}: add it to --only" if owner else "is an option of no audit"
             raise UserError(f"--{name.replace('_', '-')} {what}")
         options[name] = own[name].read(typed)
-    return Settings(limit, read_class_map(Path(class_map)) if class_map else None, options)
+    return AuditSettings(limit, read_class_map(Path(class_map)) if class_map else None, options)
 
 
 def wants_head(request: Request) -> bool | None:

@@ -35,6 +35,7 @@ SHOWN = 8  # classes with examples
             "Share of correct answers on images of texture alone.",
             accuracy=True,
             better="high",
+            zoo="textures",
         ),
         Kind(
             "texture_classes/sufficient_share",
@@ -51,9 +52,9 @@ SHOWN = 8  # classes with examples
 )
 def texture_classes(subject: Subject) -> Finding:
     """Accuracy on textures given, or synthesised from the test images; the embedded classes have textures of their own."""
-    said = textures(subject)
-    right = said.correct
-    rows = per_class(said)
+    answers = textures(subject)
+    right = answers.correct
+    rows = per_class(answers)
     judged = [r for r in rows if r[1] >= FEWEST]
     if not judged:
         most = max(int(r[1]) for r in rows)
@@ -62,12 +63,12 @@ def texture_classes(subject: Subject) -> Finding:
         )
     few = len(rows) - len(judged)
     accuracies = np.array([r[2] for r in judged])
-    bound = near_chance_bound(len(said.classes))
+    bound = near_chance_bound(len(answers.classes))
     enough, none = int((accuracies > SUFFICIENT).sum()), int((accuracies < bound).sum())
-    protocol = said.protocol + (f"; {few} classes with fewer than {FEWEST} images left out" if few else "")
+    protocol = answers.protocol + (f"; {few} classes with fewer than {FEWEST} images left out" if few else "")
     out = Finding()
-    total = proportion("texture_classes/accuracy", int(right.sum()), len(right), said.protocol)
-    out.add(total, chance=1 / len(said.classes))
+    total = proportion("texture_classes/accuracy", int(right.sum()), len(right), answers.protocol)
+    out.add(total, chance=1 / len(answers.classes))
     out.add(
         _share("sufficient_share", enough, len(judged), f"above {SUFFICIENT:.0%}", protocol),
         _share("near_none_share", none, len(judged), f"below {bound:.1%}", protocol),
@@ -77,7 +78,7 @@ def texture_classes(subject: Subject) -> Finding:
         "columns": ["class", "images", "accuracy", "low", "high", "most often said"],
         "rows": rows,
     }
-    table = decisions_table(said, "Texture copies, image by image")
+    table = decisions_table(answers, "Texture copies, image by image")
     table["pairs"] = {"texture_classes/accuracy": "correct"}
     out.tables["texture_classes/decisions"] = table
     out.figures["texture_classes"] = {
@@ -87,7 +88,7 @@ def texture_classes(subject: Subject) -> Finding:
         "ylabel": "classes",
         "series": [{"name": subject.name, **histogram(accuracies)}],
     }
-    out.galleries["texture_classes"] = examples(subject, said, [str(r[0]) for r in judged])
+    out.galleries["texture_classes"] = examples(subject, answers, [str(r[0]) for r in judged])
     return out
 
 
@@ -105,14 +106,14 @@ def histogram(accuracies: NDArray[np.float64]) -> dict[str, list[float]]:
     return {"x": (np.arange(bins + 1) * BIN).round(6).tolist(), "y": counts.astype(float).tolist()}
 
 
-def per_class(said: Answers) -> list[list[Any]]:
+def per_class(answers: Answers) -> list[list[Any]]:
     """class, images, accuracy with its interval and the commonest answer; the classes best known by texture first."""
     rows: list[list[Any]] = []
-    for k in np.unique(said.labels):
-        own = said.labels == k
-        share = proportion("", int(said.correct[own].sum()), int(own.sum()), "")
-        common = said.classes[int(np.bincount(said.response[own]).argmax())]
-        rows.append([said.classes[k], int(own.sum()), share.value, share.low, share.high, common])
+    for k in np.unique(answers.labels):
+        own = answers.labels == k
+        share = proportion("", int(answers.correct[own].sum()), int(own.sum()), "")
+        common = answers.classes[int(np.bincount(answers.response[own]).argmax())]
+        rows.append([answers.classes[k], int(own.sum()), share.value, share.low, share.high, common])
     return sorted(rows, key=lambda r: (-r[2], str(r[0])))
 
 
@@ -125,40 +126,40 @@ def textures(subject: Subject) -> Answers:
         raise Unasked(NO_BASE)
     name, data = subject.base
     answerer = subject.answerer(data)
-    index, said = subject.said(COPY)
+    index, answers = subject.answers_to(COPY)
     labels = answerer.labels(data)[index]
-    rows = np.flatnonzero((labels >= 0) & (said != NO_ANSWER))
+    rows = np.flatnonzero((labels >= 0) & (answers != NO_ANSWER))
     if not len(rows):
         raise Unasked(f"{name} shares no class with the model's answers")
     protocol = f"{answerer.probe.protocol}; texture copies of {len(rows)} images of {name}"
     none = np.empty((len(rows), 0))
-    return Answers(name, data, index[rows], labels[rows], said[rows], none, answerer.classes, protocol)
+    return Answers(name, data, index[rows], labels[rows], answers[rows], none, answerer.classes, protocol)
 
 
-def examples(subject: Subject, said: Answers, classes: list[str]) -> dict[str, Any]:
+def examples(subject: Subject, answers: Answers, classes: list[str]) -> dict[str, Any]:
     """An image and its texture copy for the classes best known by texture; the given texture where it was given."""
     given = bool(subject.given.get("texture"))
     viewer = subject.viewer(None)
     render = Copies((viewer.input,), (CLEAN, COPY), subject.seed)
     items = []
     for n, name in enumerate(classes[:SHOWN]):
-        own = np.flatnonzero(said.labels == said.classes.index(name))
-        row = int(own[np.argmax(said.correct[own])])
-        i = int(said.index[row])
-        shown: dict[str, Any] = {"texture": said.data.image(i)}
+        own = np.flatnonzero(answers.labels == answers.classes.index(name))
+        row = int(own[np.argmax(answers.correct[own])])
+        i = int(answers.index[row])
+        shown: dict[str, Any] = {"texture": answers.data.image(i)}
         if not given:
-            pair = render.views(said.data.image(i), said.data.name(i))[viewer.input.key]
+            pair = render.views(answers.data.image(i), answers.data.name(i))[viewer.input.key]
             shown = {"image": pair[0], "texture": pair[1]}
         for kind, picture in shown.items():
             items.append(
                 {
                     "image": subject.picture(picture, f"texture-class-{n}-{kind}"),
-                    "of": said.image_name(row),
+                    "of": answers.image_name(row),
                     "row": name,
                     "caption": name
                     if kind == "image"
-                    else f"{name}: said {said.classes[said.response[row]]}",
-                    "badge": "" if kind == "image" else "right" if said.correct[row] else "wrong",
+                    else f"{name}: said {answers.classes[answers.response[row]]}",
+                    "badge": "" if kind == "image" else "right" if answers.correct[row] else "wrong",
                     "alt": f"{'texture of' if kind == 'texture' else 'an image of'} {name}",
                 }
             )

@@ -37,6 +37,12 @@ BATTERIES = (
         "a subclass of Negative",
     ),
     Battery(
+        "augmentation",
+        "cuewise.views.augmentations:AUGMENTATIONS",
+        "cuewise.checks.augmentation:CHECKS",
+        "what register_augmentation returns",
+    ),
+    Battery(
         "audit", "cuewise.audits.audit:AUDITS", "cuewise.checks.audit:CHECKS", "a function under @audit(…)"
     ),
     Battery("probe", "cuewise.probes.kinds:PROBES", "cuewise.checks.probe:CHECKS", "a subclass of ProbeKind"),

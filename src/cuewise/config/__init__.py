@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from cuewise.config.fields import Config, Loop, Optim, Views
+from cuewise.config.fields import Config, Loop, Optim, ViewSettings
 from cuewise.config.layers import FREE_TO_CHANGE, difference, dotted, merge, read_yaml, refuse_code
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ __all__ = [
     "Config",
     "Loop",
     "Optim",
-    "Views",
+    "ViewSettings",
     "complete",
     "difference",
     "dotted",

@@ -40,7 +40,7 @@ class Optim:
 
 
 @dataclass
-class Views:
+class ViewSettings:
     """How views depart from the published recipe; null keeps what the recipe says."""
 
     scale: Annotated[list[float] | None, "crop area, low and high"] = None
@@ -154,7 +154,7 @@ class Config:
         "where crops are taken: random, or object (boxes of objects; its settings are --set crops.*) [random]",
         CUES,
     ] = field(default_factory=dict)  # name and its settings; empty: random
-    views: Views = field(default_factory=Views)
+    views: ViewSettings = field(default_factory=ViewSettings)
     optim: Optim = field(default_factory=Optim)
     loop: Loop = field(default_factory=Loop)
     # of the method; in YAML under the method's own name

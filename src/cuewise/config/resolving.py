@@ -14,9 +14,8 @@ from cuewise.errors import UserError, nearest
 from cuewise.methods import Method, method, methods
 from cuewise.methods.hard import HARD
 from cuewise.options import COMMAS, convert
-from cuewise.views.object_crops import Settings as CropSettings
-from cuewise.views.suppress import Settings as SuppressSettings
-from cuewise.views.suppress import filter_options, suppressor
+from cuewise.views.object_crops import CropSettings
+from cuewise.views.suppress import SuppressSettings, filter_options, suppressor
 
 
 def resolve(*layers: Mapping[str, Any]) -> Config:

@@ -86,7 +86,7 @@ def _each(facts: dict[str, Any], change: Callable[[Tensor], Tensor]) -> dict[str
     return {name: change(value) if isinstance(value, Tensor) else value for name, value in facts.items()}
 
 
-class Maker:
+class BatchMaker:
     """Makes batch (epoch, step) from nothing but its numbers; what the workers hold. Picklable."""
 
     def __init__(self, ds: Dataset, transform: Transform, plan: Plan, *, substitute: bool = True) -> None:

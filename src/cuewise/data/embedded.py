@@ -13,7 +13,7 @@ from cuewise.data.sample import NOTHING, Boxes, Facts
 from cuewise.data.shapes import ShapeSet
 
 
-class Embedded:
+class ShapesSource:
     """`shapes`, `shapes:conflict`, `shapes:conflict?n=500&size=64&seed=3`."""
 
     def __init__(self, spec: str) -> None:

@@ -50,7 +50,7 @@ class Index:
 
 
 @dataclass(frozen=True, eq=False)
-class Table:
+class IndexTable:
     """Names and columns, before they are an index."""
 
     blob: bytes
@@ -93,7 +93,7 @@ class Builder:
 
         Of equal names the last counts, unless `rename(name, value of the first column)` can distinguish them.
         """
-        table = Table(
+        table = IndexTable(
             bytes(self.blob),
             np.frombuffer(self.offsets, dtype=np.uint64),
             {k: np.frombuffer(v, dtype=np.int64) for k, v in self.columns.items()},
@@ -118,7 +118,7 @@ class Builder:
         return make(table, labels, classes, skipped)
 
     def _renamed(
-        self, table: Table, twice: NDArray[np.int64], rename: Callable[[bytes, int], bytes]
+        self, table: IndexTable, twice: NDArray[np.int64], rename: Callable[[bytes, int], bytes]
     ) -> Builder:
         again = Builder(*self.columns)
         again.skipped = self.skipped
@@ -134,7 +134,7 @@ class Builder:
 
 
 def make(
-    table: Table, labels: NDArray[np.int32] | None, classes: tuple[str, ...], skipped: list[Skipped]
+    table: IndexTable, labels: NDArray[np.int32] | None, classes: tuple[str, ...], skipped: list[Skipped]
 ) -> Index:
     """An index with its hash."""
     digest = fingerprint(table.blob, table.offsets, labels, classes)
@@ -154,7 +154,7 @@ def fingerprint(
     return digest.hexdigest()
 
 
-def sort(table: Table) -> NDArray[np.int64] | None:
+def sort(table: IndexTable) -> NDArray[np.int64] | None:
     """The order that sorts the names as bytes, or None where they are sorted already."""
     n = len(table)
     previous = b""
@@ -172,24 +172,24 @@ def sort(table: Table) -> NDArray[np.int64] | None:
     return np.fromiter((struct.unpack(">Q", key[-8:])[0] for key in keys), dtype=np.int64, count=n)
 
 
-def duplicates(table: Table) -> NDArray[np.int64]:
+def duplicates(table: IndexTable) -> NDArray[np.int64]:
     """Positions, in sorted names, of all but the last of equal ones."""
     lengths = np.diff(table.offsets)
     same = np.flatnonzero(lengths[1:] == lengths[:-1])
     return np.array([i for i in same.tolist() if table.raw(i) == table.raw(i + 1)], dtype=np.int64)
 
 
-def take(table: Table, order: NDArray[np.int64]) -> Table:
+def take(table: IndexTable, order: NDArray[np.int64]) -> IndexTable:
     """The entries at `order`, in that order."""
     out = bytearray()
     for i in order:
         out += table.raw(i)
     bounds = np.zeros(len(order) + 1, dtype=np.uint64)
     np.cumsum(np.diff(table.offsets)[order], out=bounds[1:])
-    return Table(bytes(out), bounds, {k: v[order] for k, v in table.where.items()})
+    return IndexTable(bytes(out), bounds, {k: v[order] for k, v in table.where.items()})
 
 
-def label(table: Table) -> tuple[NDArray[np.int32] | None, tuple[str, ...]]:
+def label(table: IndexTable) -> tuple[NDArray[np.int32] | None, tuple[str, ...]]:
     """Labels from the first folder of each name (sorted); −1 for names without one.
 
     No folders, or more loose images than images in folders: the set counts as flat and has no labels.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 
-from cuewise.data.batches import Batch, Maker, Transform
+from cuewise.data.batches import Batch, BatchMaker, Transform
 from cuewise.data.dataset import Dataset
 from cuewise.data.plan import Keys, Plan
 from cuewise.data.workers import run
@@ -40,9 +40,9 @@ class Loader:
     ) -> None:
         check_sizes(len(ds), batch_size, world, drop_last)
         self.plan = Plan(len(ds), batch_size, seed, shuffle, drop_last, rank, world)
-        self.maker = Maker(ds, transform, self.plan)
+        self.maker = BatchMaker(ds, transform, self.plan)
         self.workers, self.pin = workers, pin
-        self._said: set[int] = set()
+        self._reported: set[int] = set()
 
     @property
     def steps_per_epoch(self) -> int:
@@ -52,8 +52,8 @@ class Loader:
     def batches(self, epoch: int = 0, step: int = 0, epochs: int = 1) -> Iterator[Batch]:
         """All batches from (epoch, step) to the end of epoch `epochs` − 1, with one set of workers."""
         for batch in run(self.maker, Keys(self.plan.steps, epoch, step, epochs), self.workers, self.pin):
-            fresh = [(i, name, why) for i, name, why in batch.broken if i not in self._said]
-            self._said.update(i for i, _, _ in fresh)
+            fresh = [(i, name, why) for i, name, why in batch.broken if i not in self._reported]
+            self._reported.update(i for i, _, _ in fresh)
             batch.skipped = [(name, why) for _, name, why in fresh]
             yield batch
 
@@ -66,7 +66,7 @@ def ordered(ds: Dataset, transform: Transform, batch_size: int, workers: int = 0
     plan = Plan(len(ds), max(1, batch_size), seed=0, shuffle=False, drop_last=False)
     waiting: list[tuple[str, str]] = []  # from batches in which nothing could be read
     given = 0
-    for batch in run(Maker(ds, transform, plan, substitute=False), Keys(plan.steps, 0, 0, 1), workers):
+    for batch in run(BatchMaker(ds, transform, plan, substitute=False), Keys(plan.steps, 0, 0, 1), workers):
         batch.skipped = waiting + [(name, why) for _, name, why in batch.broken]
         if len(batch.index) == 0:
             waiting = batch.skipped
@@ -82,7 +82,7 @@ def ordered(ds: Dataset, transform: Transform, batch_size: int, workers: int = 0
 
 
 def check_sizes(count: int, batch_size: int, world: int, drop_last: bool) -> None:
-    """Numbers that make no batch are said before anything starts."""
+    """Numbers that make no batch are refused before anything starts."""
     if batch_size < 1 or batch_size % world:
         raise UserError(
             f"--batch-size {batch_size} cannot be shared by {world} processes; give a multiple of {world}"

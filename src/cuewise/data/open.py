@@ -10,7 +10,7 @@ from dataclasses import replace
 from itertools import product
 
 from cuewise.data.annotations import FORMATS, open_annotated
-from cuewise.data.annotations.places import Archive, Disk
+from cuewise.data.annotations.places import Archive, FilesOnDisk
 from cuewise.data.annotations.voc import is_voc, voc_root
 from cuewise.data.archive import Zip
 from cuewise.data.dataset import Dataset
@@ -55,7 +55,7 @@ def open_sources(spec: str) -> list[Source]:
             return list(whole.sources)
         return [Selected(whole, replace(Selection.of(asked, typed), classes=classes), typed)]
     if re.match(r"shapes($|[:?])", spec):
-        source: Source = importlib.import_module("cuewise.data.embedded").Embedded(spec)
+        source: Source = importlib.import_module("cuewise.data.embedded").ShapesSource(spec)
         return [source]
     if spec.startswith("hf:"):
         return [importlib.import_module("cuewise.data.hub").open_hf(spec)]
@@ -83,10 +83,10 @@ def _open_annotated(spec: str) -> Source | None:
         path, given = options(path, spec, "set", "images", "split") if "?" in path else (path, {})
     ending = os.path.splitext(path)[1].lower()
     if ending in FORMATS and ending and os.path.isfile(path):
-        return open_annotated(Disk(os.path.dirname(path) or "."), os.path.basename(path), given, spec)
+        return open_annotated(FilesOnDisk(os.path.dirname(path) or "."), os.path.basename(path), given, spec)
     if os.path.isdir(path):
-        if is_voc(Disk(path)):
-            return open_annotated(Disk(path), "", given, spec)
+        if is_voc(FilesOnDisk(path)):
+            return open_annotated(FilesOnDisk(path), "", given, spec)
     elif ".zip" in path.lower():
         archive, inside = _split(path)
         if _form(archive) == "zip":

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from cuewise.data import cache
 from cuewise.data.headers import HEAD, complaint
-from cuewise.data.index import Builder, Index, Table, make
+from cuewise.data.index import Builder, Index, IndexTable, make
 from cuewise.data.placed import PlacedFile
 from cuewise.data.source import Listed
 from cuewise.errors import UserError
@@ -118,7 +118,7 @@ def _add(
 
 def _index(builder: Builder, values: list[Any], columns: Columns) -> Index:
     bare = builder.finish()
-    table = Table(bare.blob, bare.offsets, bare.where)
+    table = IndexTable(bare.blob, bare.offsets, bare.where)
     labels, classes = encode(values, columns.classes)
     return make(table, labels, classes, list(bare.skipped))
 

@@ -20,7 +20,7 @@ class Boxes:
 
     corners  n×4 float32: left, top, right, bottom in pixels, right and bottom exclusive
     classes  n int64: positions in the set's `object_classes`, −1 where unknown
-    flags    what else is said of each box, n booleans per name, e.g. "difficult" or "out_of_context"
+    flags    what else is known of each box, n booleans per name, e.g. "difficult" or "out_of_context"
     """
 
     corners: NDArray[np.float32]

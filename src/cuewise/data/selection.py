@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cuewise.data.dataset import Dataset
-from cuewise.data.decode import Image
 from cuewise.data.openers import is_outside
+from cuewise.data.part_of_set import PartOfSet
 from cuewise.data.sample import Facts
 from cuewise.data.subset import read_list
 from cuewise.errors import UserError
@@ -58,7 +58,7 @@ class Selection:
         return cls(**values)
 
 
-class Selected:
+class Selected(PartOfSet):
     """The images of a set that a selection keeps; classes that it drops are dropped from labels and boxes."""
 
     def __init__(self, whole: Dataset, selection: Selection, spec: str) -> None:
@@ -101,21 +101,9 @@ class Selected:
             self.labels = own if keep_labels else np.searchsorted(self.kept, own).astype(np.int64)
         self.columns: dict[str, NDArray[Any]] = {k: v[self.rows] for k, v in whole.columns.items()}
 
-    def __len__(self) -> int:
-        return len(self.rows)
-
-    def name(self, i: int) -> str:
-        return self.whole.name(int(self.rows[i]))
-
-    def image(self, i: int) -> Image:
-        return self.whole.image(int(self.rows[i]))
-
-    def read(self, i: int) -> bytes | None:
-        return self.whole.read(int(self.rows[i]))
-
     def facts(self, i: int) -> Facts:
         """What is known of the image, of the kept classes."""
-        found = self.whole.facts(int(self.rows[i]))
+        found = super().facts(i)
         if len(self.kept) == len(self.whole.object_classes):
             return found
         labels = None if found.labels is None else found.labels[self.kept]

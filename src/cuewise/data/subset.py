@@ -13,15 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cuewise.data.dataset import Dataset
-from cuewise.data.decode import Image
-from cuewise.data.sample import Facts
+from cuewise.data.part_of_set import PartOfSet
 from cuewise.errors import UserError
 
 SHOWN = 20  # missing classes that an error names
 FORM = "one class per line"
 
 
-class Subset:
+class Subset(PartOfSet):
     """The images of some classes of a set, as a set whose classes are those alone."""
 
     def __init__(self, whole: Dataset, classes: str | os.PathLike[str], shown: str) -> None:
@@ -34,21 +33,6 @@ class Subset:
         self.classes = tuple(whole.classes[k] for k in numbers)
         self.columns: dict[str, NDArray[Any]] = {k: v[self.rows] for k, v in whole.columns.items()}
         self.object_classes = whole.object_classes
-
-    def __len__(self) -> int:
-        return len(self.rows)
-
-    def name(self, i: int) -> str:
-        return self.whole.name(int(self.rows[i]))
-
-    def image(self, i: int) -> Image:
-        return self.whole.image(int(self.rows[i]))
-
-    def read(self, i: int) -> bytes | None:
-        return self.whole.read(int(self.rows[i]))
-
-    def facts(self, i: int) -> Facts:
-        return self.whole.facts(int(self.rows[i]))
 
     def fingerprint(self) -> dict[str, Any]:
         """That of the selected images; files skipped in folders of other classes are no part of it."""

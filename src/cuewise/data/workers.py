@@ -21,7 +21,7 @@ import torch
 from torch.utils.data import DataLoader
 from torch.utils.data._utils import signal_handling
 
-from cuewise.data.batches import Batch, Maker
+from cuewise.data.batches import Batch, BatchMaker
 from cuewise.data.parent import end_with_parent
 from cuewise.data.plan import Keys
 from cuewise.errors import UserError
@@ -29,7 +29,7 @@ from cuewise.errors import UserError
 RESTARTS = 5  # in a row, without one batch between them
 
 
-def run(maker: Maker, keys: Keys, workers: int, pin: bool = False) -> Iterator[Batch]:
+def run(maker: BatchMaker, keys: Keys, workers: int, pin: bool = False) -> Iterator[Batch]:
     """The batches of `keys`, in order; a killed worker costs time and one line on stderr, nothing else."""
     if workers < 1:
         for key in keys:
@@ -58,7 +58,7 @@ def _checked(batch: Batch) -> Batch:
     return batch
 
 
-def _start(maker: Maker, keys: Keys, workers: int, pin: bool) -> Any:
+def _start(maker: BatchMaker, keys: Keys, workers: int, pin: bool) -> Any:
     warnings.filterwarnings("ignore", message="This DataLoader will create")  # the user chose the number
     method = "fork" if "fork" in multiprocessing.get_all_start_methods() else "spawn"
     loader: DataLoader[Any] = DataLoader(

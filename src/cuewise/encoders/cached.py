@@ -25,7 +25,7 @@ from cuewise.compiled import cache_root
 from cuewise.data import Dataset, Transform
 from cuewise.data.folder import Folder
 from cuewise.data.subset import Subset
-from cuewise.encoders.embed import Embedded, embed_dataset
+from cuewise.encoders.embed import Embeddings, embed_dataset
 from cuewise.encoders.encoder import Encoder
 from cuewise.encoders.libraries import LIBRARIES
 from cuewise.errors import UserError
@@ -47,7 +47,7 @@ def cached_features(
     workers: int | None = None,
     label: str | None = "embedding",
     keep: bool = True,
-) -> Embedded:
+) -> Embeddings:
     """`embed_dataset`, or what it gave before for the same weights, files and view.
 
     view   names what `transform` and `forward` do, with every setting; "center" is what happens without them
@@ -181,7 +181,7 @@ def bound_bytes() -> int:
         ) from None
 
 
-def load(key: str, data: Dataset) -> Embedded | None:
+def load(key: str, data: Dataset) -> Embeddings | None:
     """What is stored under `key`; a damaged file counts as missing."""
     path = folder() / f"{key}.npz"
     try:
@@ -192,10 +192,10 @@ def load(key: str, data: Dataset) -> Embedded | None:
     except DAMAGED:
         return None
     labels = data.labels[index] if data.labels is not None else np.full(len(index), -1)
-    return Embedded(features, index, labels.astype(np.int64), skipped)
+    return Embeddings(features, index, labels.astype(np.int64), skipped)
 
 
-def save(key: str, found: Embedded) -> None:
+def save(key: str, found: Embeddings) -> None:
     """Store it, written aside and renamed; a full or read-only disk costs only the next extraction."""
     if found.features.nbytes > bound_bytes():
         return

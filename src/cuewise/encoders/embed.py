@@ -23,7 +23,7 @@ Pixels = NDArray[np.uint8]
 
 
 @dataclass
-class Embedded:
+class Embeddings:
     """features N×D (float32), index N (position in the data set), labels N (−1 where there is none), skipped files."""
 
     features: NDArray[np.float32]
@@ -84,7 +84,7 @@ def embed_dataset(
     batch_size: int = 128,
     workers: int | None = None,
     label: str | None = "embedding",
-) -> Embedded:
+) -> Embeddings:
     """Push every readable image through the encoder (or through `forward`, given normalised images)."""
     device = next(encoder.parameters(), torch.zeros(())).device
     out: list[NDArray[np.float32]] = []
@@ -109,4 +109,4 @@ def embed_dataset(
         raise UserError("no image could be read: see the list of skipped files")
     where = np.concatenate(index)
     labels = data.labels[where] if data.labels is not None else np.full(len(where), -1)
-    return Embedded(np.concatenate(out), where, labels.astype(np.int64), skipped)
+    return Embeddings(np.concatenate(out), where, labels.astype(np.int64), skipped)

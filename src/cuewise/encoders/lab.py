@@ -39,7 +39,7 @@ def _linear(matrix: Sequence[Sequence[float]]) -> Callable[[Tensor], Tensor]:
     return convert
 
 
-class Space(NamedTuple):
+class ColorSpace(NamedTuple):
     """A conversion from RGB, and the middle and half of the range of its channels over all colours."""
 
     convert: Callable[[Tensor], Tensor]
@@ -48,9 +48,9 @@ class Space(NamedTuple):
 
 
 SPACES = {
-    "lab": Space(rgb_to_lab, (50.0, 6.025, -6.689), (50.0, 92.208, 101.167)),
-    "ycbcr": Space(_linear(_YCBCR), (0.5, 0.0, 0.0), (0.5, 0.5, 0.5)),
-    "ydbdr": Space(_linear(_YDBDR), (0.5, 0.0, 0.0), (0.5, 1.333, 1.333)),
+    "lab": ColorSpace(rgb_to_lab, (50.0, 6.025, -6.689), (50.0, 92.208, 101.167)),
+    "ycbcr": ColorSpace(_linear(_YCBCR), (0.5, 0.0, 0.0), (0.5, 0.5, 0.5)),
+    "ydbdr": ColorSpace(_linear(_YDBDR), (0.5, 0.0, 0.0), (0.5, 1.333, 1.333)),
 }
 
 

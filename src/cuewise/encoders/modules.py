@@ -6,13 +6,13 @@ import copy
 import sys
 from typing import Any
 
-import torch
 from timm.data.config import resolve_data_config
 from torch import Tensor, nn
 
 from cuewise.encoders.card import IMAGENET_MEAN, IMAGENET_STD, Card
 from cuewise.encoders.encoder import Encoder
 from cuewise.encoders.pooling import pool_of
+from cuewise.encoders.trial import trial_pass
 from cuewise.errors import UserError
 from cuewise.registry import import_typed
 
@@ -62,27 +62,11 @@ def _is_classifier(place: str, layer: nn.Linear) -> bool:
     return layer.out_features == IMAGENET or any(part in CLASSIFIERS for part in place.split("."))
 
 
-@torch.no_grad()
 def last_linear(module: nn.Module, size: int) -> str | None:
     """Name of the linear layer whose output the module returns as it is."""
     outputs: list[tuple[str, Tensor]] = []
     layers = [(n, m) for n, m in module.named_modules() if n and isinstance(m, nn.Linear)]
-
-    def noting(name: str) -> Any:
-        return lambda _m, _x, out: outputs.append((name, out))
-
-    modes = [(m, m.training) for m in module.modules()]
-    hooks = [m.register_forward_hook(noting(n)) for n, m in layers]
-    weight = next(module.parameters(), torch.zeros(()))
-    try:
-        out = module.eval()(torch.zeros(1, 3, size, size, device=weight.device, dtype=weight.dtype))
-    except Exception:  # the encoder's own check says what is wrong
-        return None
-    finally:
-        for hook in hooks:
-            hook.remove()
-        for m, mode in modes:
-            m.training = mode
+    out = trial_pass(module, size, layers, lambda name, given: outputs.append((name, given)))
     return next((name for name, given in reversed(outputs) if given is out), None)
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import torch
 from torch import Tensor, nn
 
+from cuewise.encoders.trial import trial_pass
 from cuewise.errors import UserError
 
 PROBE_SIZE = 224  # large enough that the last map of a convolutional network has more than one place
@@ -57,30 +57,16 @@ def find_last_map(backbone: nn.Module, size: int, arch: str) -> str | None:
     return found
 
 
-@torch.no_grad()
 def _last_map_at(backbone: nn.Module, size: int) -> str | None:
     seen: list[str] = []
 
-    def noting(name: str) -> Any:
-        def note(_module: nn.Module, _inputs: object, out: object) -> None:
-            if isinstance(out, Tensor) and (out.ndim == 3 or (out.ndim == 4 and out.shape[-1] > 1)):
-                seen.append(name)
+    def note(name: str, out: Any) -> None:
+        if isinstance(out, Tensor) and (out.ndim == 3 or (out.ndim == 4 and out.shape[-1] > 1)):
+            seen.append(name)
 
-        return note
-
-    weight = next(backbone.parameters(), torch.zeros(()))
-    modes = [(m, m.training) for m in backbone.modules()]
-    hooks = [m.register_forward_hook(noting(name)) for name, m in backbone.named_modules()]
-    try:
-        backbone.eval().forward(torch.zeros(1, 3, size, size, device=weight.device, dtype=weight.dtype))
-    except (RuntimeError, AssertionError, ValueError):
-        return None
-    finally:
-        for hook in hooks:
-            hook.remove()
-        for m, mode in modes:
-            m.training = mode
-    return seen[-1] if seen else None
+    layers = [(name, m) for name, m in backbone.named_modules() if name]
+    out = trial_pass(backbone, size, layers, note)
+    return seen[-1] if seen and out is not None else None
 
 
 def _is_split(backbone: nn.Module) -> bool:

@@ -16,7 +16,7 @@ from cuewise.cues.objects import Template, propose
 from cuewise.cues.objects_fit import fit
 from cuewise.data import BrokenImage, Dataset, Image, open_data
 from cuewise.errors import UserError
-from cuewise.makers.layout import Layout, Piece
+from cuewise.makers.layout import Layout, MakerTask
 from cuewise.makers.maker import Maker, Picture
 from cuewise.makers.mirror import mirror
 from cuewise.makers.state import STATE
@@ -80,13 +80,13 @@ class Boxes(Maker):
         own = [GivenBoxes().corners(dataset.facts(i)).tolist() for i in range(len(dataset))]
         return replace(layout, facts={**layout.facts, GIVEN_ROWS: own})
 
-    def draw(self, piece: Piece, seed: int) -> Iterator[Picture]:
+    def draw(self, piece: MakerTask, seed: int) -> Iterator[Picture]:
         image = piece.image()
         corners, scores = self.boxes(image, piece)
         rows = [[*box, round(float(s), 4)] for box, s in zip(corners.tolist(), scores)]
         yield Picture(image, seed, {"boxes": rows})
 
-    def boxes(self, image: Image, piece: Piece) -> Found:
+    def boxes(self, image: Image, piece: MakerTask) -> Found:
         """At most k, best first."""
         if self.proposer == "given":
             own = np.array(piece.facts.get(GIVEN_ROWS, []), np.float64).reshape(-1, 4)[: self.k]

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from cuewise.cues.corruptions import CORRUPTIONS, FAMILIES, SEVERITIES, variants
 from cuewise.data import Dataset
 from cuewise.errors import UserError
-from cuewise.makers.layout import Layout, Piece
+from cuewise.makers.layout import Layout, MakerTask
 from cuewise.makers.maker import Maker, Picture
 from cuewise.makers.mirror import mirror
 
@@ -59,7 +59,7 @@ class CorruptedCopies(Maker):
         folders = [f"{c}/{s}/" for c in chosen(self.corruption) for s in strengths(self.severity)]
         return mirror(dataset, end, folders=folders)
 
-    def draw(self, piece: Piece, seed: int) -> Iterator[Picture]:
+    def draw(self, piece: MakerTask, seed: int) -> Iterator[Picture]:
         images = variants(
             piece.image(),
             seed=seed,

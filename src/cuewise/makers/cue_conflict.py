@@ -17,7 +17,7 @@ from cuewise.data import Dataset, Image
 from cuewise.encoders import load_encoder
 from cuewise.encoders.card import is_random
 from cuewise.errors import UserError
-from cuewise.makers.layout import Layout, Piece
+from cuewise.makers.layout import Layout, MakerTask
 from cuewise.makers.maker import Maker, Picture, item_seed
 from cuewise.makers.names import Stems
 
@@ -80,7 +80,7 @@ class CueConflict(Maker):
         sources = np.array(rows, np.int64).reshape(-1, 2)
         return Layout(dataset, sources, stems, (("", f".{end}"),), None, facts)
 
-    def draw(self, piece: Piece, seed: int) -> Iterator[Picture]:
+    def draw(self, piece: MakerTask, seed: int) -> Iterator[Picture]:
         """One stimulus, in the size of the image that gives the shape."""
         own = item_seed(seed, self.name, "\0".join(piece.names))
         image = conflict(

@@ -14,7 +14,7 @@ from cuewise.makers.names import Stems
 
 
 @dataclass(frozen=True)
-class Piece:
+class MakerTask:
     """All that making one item takes; it can be sent to another machine."""
 
     index: int
@@ -66,10 +66,10 @@ class Layout:
         """Names of the sources of item i."""
         return tuple(self.dataset.name(int(k)) for k in self.sources[i])
 
-    def piece(self, i: int) -> Piece:
+    def piece(self, i: int) -> MakerTask:
         """Item i with its sources read; raises BrokenImage where one cannot be."""
         data = tuple(self._read(int(k)) for k in self.sources[i])
-        return Piece(i, self.names(i), data, self.files(i), self.fact(i))
+        return MakerTask(i, self.names(i), data, self.files(i), self.fact(i))
 
     def fact(self, i: int) -> dict[str, Any]:
         """What the manifest holds about item i beside its parameters."""

@@ -15,7 +15,7 @@ import numpy as np
 from cuewise.cues.cue import Cue
 from cuewise.data import Dataset, Image
 from cuewise.errors import UserError
-from cuewise.makers.layout import Layout, Piece
+from cuewise.makers.layout import Layout, MakerTask
 from cuewise.makers.mirror import mirror
 
 
@@ -63,7 +63,7 @@ class Maker(ABC):
         """One line, for lists."""
 
     @abstractmethod
-    def draw(self, piece: Piece, seed: int) -> Iterator[Picture]:
+    def draw(self, piece: MakerTask, seed: int) -> Iterator[Picture]:
         """The variants of one item, in the order of its files; `seed` is that of the set."""
 
     def lay(self, dataset: Dataset, seed: int, end: str, both: str = "") -> Layout:
@@ -140,7 +140,7 @@ class OfCue(Maker):
     def declares(self) -> Cue:
         return self.cue
 
-    def draw(self, piece: Piece, seed: int) -> Iterator[Picture]:
+    def draw(self, piece: MakerTask, seed: int) -> Iterator[Picture]:
         own = item_seed(seed, self.name, piece.names[0])
         image, drawn = self.cue.rendered(piece.image(), np.random.default_rng(own))
         yield Picture(image, own, drawn)

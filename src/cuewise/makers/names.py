@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from cuewise.data.headers import has_image_ending
 
 LONGEST = 255  # bytes of one name on every common file system
-ROOM = 44  # of those, for what is put behind a stem: "-jpeg~1f0c2a9b.cue-conflict.webp"
+RESERVED = 44  # of those, for what is put behind a stem: "-jpeg~1f0c2a9b.cue-conflict.webp"
 
 
 def safe_stem(name: str) -> str:
@@ -20,7 +20,7 @@ def safe_stem(name: str) -> str:
         raw = raw.rpartition(b".")[0]
     parts = [_safe_part(part) for part in raw.split(b"/") if part not in (b"", b".")] or [b"_"]
     folders = [shorten(part, LONGEST) for part in parts[:-1]]
-    return os.fsdecode(b"/".join([*folders, shorten(parts[-1], LONGEST - ROOM)]))
+    return os.fsdecode(b"/".join([*folders, shorten(parts[-1], LONGEST - RESERVED)]))
 
 
 def _safe_part(part: bytes) -> bytes:

@@ -14,7 +14,7 @@ from cuewise.cues.objects import intersection_over_union
 from cuewise.data import BrokenImage, Dataset, Image, open_data
 from cuewise.data.annotations.annotated import read_mask
 from cuewise.errors import UserError
-from cuewise.makers.layout import Layout, Piece
+from cuewise.makers.layout import Layout, MakerTask
 from cuewise.makers.maker import Maker, Picture, item_seed
 from cuewise.makers.names import Stems, safe_stem
 from cuewise.views.boxes_preview import outlined
@@ -116,7 +116,7 @@ class OutOfContext(Maker):
             )
         return objects, masks, np.array(found, np.int64)
 
-    def draw(self, piece: Piece, seed: int) -> Iterator[Picture]:
+    def draw(self, piece: MakerTask, seed: int) -> Iterator[Picture]:
         own = item_seed(seed, self.name, piece.names[0])
         rng = np.random.default_rng([own, 1])
         cut, alpha = cut_out(piece.image(1), mask_of(piece), self.value, piece.names[2])
@@ -152,7 +152,7 @@ def own_objects(data: Dataset, i: int) -> list[tuple[Any, ...]]:
     ]
 
 
-def mask_of(piece: Piece) -> NDArray[np.uint8]:
+def mask_of(piece: MakerTask) -> NDArray[np.uint8]:
     """The mask as numbers: index images keep theirs, whatever their palette."""
     data = piece.data[2]
     return read_mask(data, piece.names[2]) if isinstance(data, bytes) else data[..., 0]

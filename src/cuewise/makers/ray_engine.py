@@ -18,7 +18,7 @@ from cuewise.data import BrokenImage
 from cuewise.data.workers import prepare_worker
 from cuewise.errors import UserError
 from cuewise.makers.engine import DEATHS, ENDED, Done, WorkOrder, new_name
-from cuewise.makers.layout import Piece
+from cuewise.makers.layout import MakerTask
 from cuewise.makers.render import Made, Renderer, SetSpec, broken, unreadable
 
 CHUNK_SECONDS = 0.5
@@ -29,7 +29,7 @@ RETRIES = 3  # by Ray itself, of a task whose worker was lost
 _renderers: dict[str, Renderer] = {}  # of a worker process; few sets are made at once
 
 
-def render_pieces(spec: SetSpec, pieces: list[Piece]) -> tuple[list[Made], float]:
+def render_pieces(spec: SetSpec, pieces: list[MakerTask]) -> tuple[list[Made], float]:
     """Runs on the cluster: the finished items and the seconds they took."""
     key = repr(spec)
     if key not in _renderers:

@@ -10,7 +10,7 @@ import cuewise
 from cuewise.data import BrokenImage, Image
 from cuewise.errors import UserError
 from cuewise.makers.encode import Format
-from cuewise.makers.layout import Piece
+from cuewise.makers.layout import MakerTask
 from cuewise.makers.names import ending
 from cuewise.makers.registry import maker
 
@@ -50,7 +50,7 @@ class Renderer:
         self.spec = spec
         self.maker = maker(spec.kind).having(**spec.settings)
 
-    def make(self, piece: Piece) -> Made:
+    def make(self, piece: MakerTask) -> Made:
         """The item, or the row that says why it cannot be made; memory and disk errors pass."""
         try:
             pairs = list(self._files(piece) if self.maker.draws_images else self._rows(piece))
@@ -64,7 +64,7 @@ class Renderer:
         files = tuple((name, data) for name, data, _ in pairs if data is not None)
         return Made(piece.index, files, tuple(row for _, _, row in pairs))
 
-    def _rows(self, piece: Piece) -> Iterator[tuple[str, None, Row]]:
+    def _rows(self, piece: MakerTask) -> Iterator[tuple[str, None, Row]]:
         """What was found on an image, where that is all that is wanted of it."""
         for picture in self.maker.draw(piece, self.spec.seed):
             height, width = picture.image.shape[:2]
@@ -72,7 +72,7 @@ class Renderer:
             yield piece.names[0], None, {**known, "kind": self.spec.kind, "seed": picture.seed, "width": width,
                                          "height": height, "bytes": None, "parameters": dict(picture.drawn)}  # fmt: skip
 
-    def _files(self, piece: Piece) -> Iterator[tuple[str, bytes | None, Row]]:
+    def _files(self, piece: MakerTask) -> Iterator[tuple[str, bytes | None, Row]]:
         spec = self.spec
         made = piece.files
         if spec.both:
@@ -88,7 +88,7 @@ class Renderer:
                 made_row[self.maker.second] = piece.names[1]
             yield name, data, made_row
 
-    def _original(self, piece: Piece, name: str) -> tuple[str, bytes, Row]:
+    def _original(self, piece: MakerTask, name: str) -> tuple[str, bytes, Row]:
         image, data = piece.image(), piece.data[0]
         # Bytes as they are stored keep their quality; they are decoded first all the same, to know them whole.
         stored = data if isinstance(data, bytes) and name.endswith(ending(piece.names[0]) or "/") else None
@@ -97,7 +97,7 @@ class Renderer:
 
 
 def row(
-    piece: Piece, name: str, kind: str, image: Image, data: bytes, seed: int | None, parameters: Row
+    piece: MakerTask, name: str, kind: str, image: Image, data: bytes, seed: int | None, parameters: Row
 ) -> Row:
     """A row of the manifest."""
     height, width = image.shape[:2]

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import cuewise
 from cuewise.cluster import load_ray
@@ -28,6 +29,7 @@ from cuewise.makers.store import Store
 
 Place = str | os.PathLike[str]
 Given = Mapping[str, Any] | Sequence[str] | None
+RunsOn = int | Literal["ray"]  # the number of local workers, or a cluster
 
 
 def make_set(
@@ -63,43 +65,85 @@ def make_set(
         raise UserError("--address is for --engine ray")
     if engine == "ray":
         load_ray(address)
-    folder, count = Path(dst), worker_count(workers)
+    count = worker_count(workers)
     if limit is not None and limit < 1:
         raise UserError(f"limit {limit}: give 1 or more")
     check_form(manifest)
     form = Format.parse(format)
-
+    runs_on: RunsOn = "ray" if engine == "ray" else count
     named = {key: value for key, value in (extra or {}).items() if value is not None}
+    wanted = SetRequest(
+        src,
+        named,
+        form,
+        shards,
+        manifest,
+        seed,
+        count,
+        limit,
+        dry_run,
+        both,
+        subset,
+        runs_on,
+        address,
+        overwrite,
+    )
+    return (
+        wanted.make(kind, set, Path(dst)) if grid is None else make_grid(wanted, kind, set, grid, Path(dst))
+    )
 
-    def one(kind: str, given: Given, folder: Path) -> dict[str, Any]:
+
+@dataclass(frozen=True)
+class SetRequest:
+    """What was asked for, whatever the kind and its settings; see `make_set`."""
+
+    src: Place | None
+    named: Mapping[str, str]  # settings that have an option of their own
+    form: Format
+    shards: int | None
+    manifest: str
+    seed: int
+    workers: int
+    limit: int | None
+    dry_run: bool
+    both: bool
+    subset: Place | None
+    runs_on: RunsOn
+    address: str | None
+    overwrite: bool
+
+    def make(self, kind: str, given: Given, folder: Path) -> dict[str, Any]:
+        """One set of one kind."""
         chosen = maker(kind)
-        settings = resolve(kind, chosen.settings, joined(kind, given, named), chosen.numbers)
+        settings = resolve(kind, chosen.settings, joined(kind, given, self.named), chosen.numbers)
         chosen = chosen.having(**settings)
-        refuse_unused(chosen, form, shards, both)
-        dataset = open_source(chosen, seed, src, subset)
-        chosen = chosen.prepared(seed)
-        settings = chosen.settings
-        layout = chosen.lay(dataset, seed, form.ending, chosen.name if both else "")
-        layout = in_shards(layout.first(limit), shards) if shards is not None else layout
+        refuse_unused(chosen, self.form, self.shards, self.both)
+        dataset = open_source(chosen, self.seed, self.src, self.subset)
+        chosen = chosen.prepared(self.seed)
+        layout = chosen.lay(dataset, self.seed, self.form.ending, chosen.name if self.both else "")
+        layout = in_shards(layout.first(self.limit), self.shards) if self.shards is not None else layout
         check_places(folder, dataset)
-        order = WorkOrder(SetSpec(kind, settings, seed, form, both), layout, Store(folder, layout))
-        wanted = len(layout) if limit is None else min(limit, len(layout))
-        if dry_run:
-            return look_ahead(chosen, order, wanted, count)
-        state = describe(order, manifest, shards, limit if shards is not None else None, chosen.table)
-        with Session(order, chosen, state, overwrite) as session:
-            return session.go(wanted, "ray" if engine == "ray" else count, address)
+        spec = SetSpec(kind, chosen.settings, self.seed, self.form, self.both)
+        order = WorkOrder(spec, layout, Store(folder, layout))
+        count = len(layout) if self.limit is None else min(self.limit, len(layout))
+        if self.dry_run:
+            return look_ahead(chosen, order, count, self.workers)
+        first = self.limit if self.shards is not None else None
+        state = describe(order, self.manifest, self.shards, first, chosen.table)
+        with Session(order, chosen, state, self.overwrite) as session:
+            return session.go(count, self.runs_on, self.address)
 
-    if grid is None:
-        return one(kind, set, folder)
-    if set:
+
+def make_grid(wanted: SetRequest, kind: str, given: Given, grid: Place, folder: Path) -> dict[str, Any]:
+    """One set in a subfolder for each entry of a YAML list."""
+    if given:
         raise UserError("give settings in the --grid file or with --set, not both")
     if (folder / STATE).exists():
         raise UserError(f"{folder} holds a set of its own; choose another folder for the --grid")
     entries = read_grid(grid, kind)
     return {
         "folder": str(folder),
-        "sets": [one(own, settings, folder / name) for name, own, settings in entries],
+        "sets": [wanted.make(own, settings, folder / name) for name, own, settings in entries],
     }
 
 

@@ -18,7 +18,7 @@ from cuewise.makers import engine, ray_engine
 from cuewise.makers.engine import Done, WorkOrder
 from cuewise.makers.finish import finish, preview_path
 from cuewise.makers.journal import Records
-from cuewise.makers.layout import Piece
+from cuewise.makers.layout import MakerTask
 from cuewise.makers.maker import Maker
 from cuewise.makers.manifest import MANIFESTS, to_journal
 from cuewise.makers.shards import Packer
@@ -188,7 +188,7 @@ def warm_up(chosen: Maker, seed: int) -> None:
     ramp = np.linspace(0, 255, 96, dtype=np.uint8)
     planes = np.broadcast_arrays(ramp[None], ramp[:, None], ramp[::-1][None])
     image = np.ascontiguousarray(np.stack(planes, -1))
-    piece = Piece(0, ("warm-up",) * chosen.inputs, (image,) * chosen.inputs, ())
+    piece = MakerTask(0, ("warm-up",) * chosen.inputs, (image,) * chosen.inputs, ())
     try:
         for _ in chosen.draw(piece, seed):
             pass

@@ -10,7 +10,7 @@ import numpy as np
 
 from cuewise.data import Dataset
 from cuewise.data.shapes import SHAPES, TEXTURES
-from cuewise.makers.layout import Layout, Piece
+from cuewise.makers.layout import Layout, MakerTask
 from cuewise.makers.maker import Maker, Picture
 from cuewise.makers.mirror import mirror
 
@@ -38,7 +38,7 @@ class EmbeddedShapes(Maker):
         columns = {key: _words(key, column) for key, column in dataset.columns.items()}
         return replace(layout, facts={**layout.facts, **columns})
 
-    def draw(self, piece: Piece, seed: int) -> Iterator[Picture]:
+    def draw(self, piece: MakerTask, seed: int) -> Iterator[Picture]:
         """The image as it is."""
         yield Picture(piece.image(), seed)
 

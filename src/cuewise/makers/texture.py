@@ -11,7 +11,7 @@ import numpy as np
 from cuewise.cues.cue import Cue
 from cuewise.cues.texture import Texture, synthesize
 from cuewise.errors import UserError
-from cuewise.makers.layout import Piece
+from cuewise.makers.layout import MakerTask
 from cuewise.makers.maker import OfCue, Picture, item_seed
 
 PUBLISHED = 224  # side of the published textures
@@ -25,14 +25,14 @@ class SizedTexture(Texture):
 
 
 @dataclass(frozen=True)
-class Textures(OfCue):
+class TextureMaker(OfCue):
     """The texture in its own size: `size`, or as the image where that is at most 224, else 224×224."""
 
     name = "texture"
     summary = "local texture without any layout (multiresolution synthesis)"
     cue: Cue = field(default_factory=SizedTexture)
 
-    def draw(self, piece: Piece, seed: int) -> Iterator[Picture]:
+    def draw(self, piece: MakerTask, seed: int) -> Iterator[Picture]:
         options = dict(self.settings)
         size, image = options.pop("size"), piece.image()
         if size < 0 or 0 < size < 8:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Self
+from typing import Annotated, Self
 
 import torch
 import torch.nn.functional as F
@@ -15,19 +15,22 @@ from cuewise.methods.method import Comm, MethodSettings, Setup, at_least
 from cuewise.objectives.bank_nce import bank_nce, log_partition
 from cuewise.objectives.nce import extended_nce
 
+# the optimiser of methods with a bank; each has its own milestones
+STEPS = {"name": "sgd", "lr": 0.03, "reference_batch": 256, "weight_decay": 1e-4, "schedule": "step"}
+
 
 @dataclass(frozen=True)
 class BankSettings(MethodSettings):
-    """images in the bank (n), noise entries for each query (m), temperature (τ), momentum, dim; loss nce or softmax."""
+    """--set insdis.*, and of other methods with a memory bank."""
 
-    images: int | None = None  # None: as many as the training set has
-    noise: int | None = None  # None: 4,096, or as many as there are images
-    temperature: float = 0.07
-    momentum: float = 0.5
-    dim: int = 128
-    loss: str = "nce"  # or "softmax": cross-entropy over the own entry and the noise
+    images: Annotated[int | None, "entries of the bank (n) [as many as the training set has]"] = None
+    noise: Annotated[int | None, "noise entries per query (m) [as many as images, up to `most`]"] = None
+    temperature: Annotated[float, "of the scores (τ)"] = 0.07
+    momentum: Annotated[float, "of an entry's update"] = 0.5
+    dim: Annotated[int, "of the embedding"] = 128
+    loss: Annotated[str, "nce, or softmax over the own entry and the noise"] = "nce"
 
-    most: int = 4096  # of the noise, where it is not given
+    most: Annotated[int, "largest `noise` where it is not given"] = 4096
 
     def fitted(self, images: int, steps: int) -> Self:
         n = images if self.images is None else self.images

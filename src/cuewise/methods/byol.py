@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import sys
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import torch
 from torch import Tensor, nn
@@ -28,13 +28,15 @@ from cuewise.objectives.byol import byol
 
 @dataclass(frozen=True)
 class Settings(MethodSettings):
-    """momentum of the target at the start (it rises to 1), hidden width and dim of projector and predictor, batch
-    statistics of the negatives."""
+    """--set byol.*"""
 
-    momentum: float = 0.99
-    hidden: int = 4096
-    dim: int = 256
-    statistics: str = "separate"  # or "shared": a view and its negatives in one forward batch of the target
+    momentum: Annotated[float, "of the target network at the start; it rises to 1"] = 0.99
+    hidden: Annotated[int, "width of the hidden layers of projector and predictor"] = 4096
+    dim: Annotated[int, "of the embedding"] = 256
+    statistics: Annotated[
+        str,
+        "batch statistics of the negatives: separate, or shared with their view in one batch of the target",
+    ] = "separate"
 
 
 class BYOL(Method):

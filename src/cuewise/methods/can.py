@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import torch
@@ -15,7 +15,7 @@ from cuewise.encoders.heads import mlp, unit
 from cuewise.encoders.load import pooled_over_patches
 from cuewise.errors import UserError
 from cuewise.methods.in_batch import contrast_views
-from cuewise.methods.masking import Decoder, Draws, Painter, check_masking, hidden_patches
+from cuewise.methods.masking import ADAMW, Decoder, Draws, Painter, check_masking, hidden_patches
 from cuewise.methods.method import (
     UNSPREAD,
     Alone,
@@ -32,27 +32,32 @@ from cuewise.objectives.masked import denoising, noise_level, patchify, reconstr
 
 @dataclass(frozen=True)
 class Settings(MethodSettings):
-    """weights of contrast, reconstruction and denoising; mask (share of hidden patches), sigma (σ_max, in normalised
-    pixels), temperature (τ), hidden width and dim of the projector, decoder width and depth."""
+    """--set can.*"""
 
-    weights: list[float] = field(default_factory=lambda: [0.03, 0.67, 0.30])
-    mask: float = 0.5
-    sigma: float = 0.05
-    raw_sigma: bool = False  # the decoder gets sinusoids of σ itself, as published, which hardly change
-    temperature: float = 0.1
-    hidden: int | None = None  # None: the encoder's width
-    dim: int = 128
-    views: int | None = None  # per image; None: two where they are contrasted, else one
-    decoder_width: int | None = None  # None: 512, or half the width of an encoder narrower than 768
-    decoder_depth: int | None = None  # None: 8, or 2 for such an encoder
-    normalise_target: bool = False  # per patch
+    weights: Annotated[list[float], "of contrast, reconstruction and denoising"] = field(
+        default_factory=lambda: [0.03, 0.67, 0.30]
+    )
+    mask: Annotated[float, "share of patches that are hidden"] = 0.5
+    sigma: Annotated[float, "largest standard deviation of the noise, in normalised pixels (σ_max)"] = 0.05
+    raw_sigma: Annotated[
+        bool, "the decoder gets sinusoids of σ itself, as published; they hardly change with σ"
+    ] = False
+    temperature: Annotated[float, "of the softmax (τ)"] = 0.1
+    hidden: Annotated[int | None, "width of the projector's hidden layer [the encoder's width]"] = None
+    dim: Annotated[int, "of the embedding"] = 128
+    views: Annotated[int | None, "per image [2 where they are contrasted, else 1]"] = None
+    decoder_width: Annotated[
+        int | None, "of the decoder [512, or half the width of an encoder narrower than 768]"
+    ] = None
+    decoder_depth: Annotated[int | None, "of the decoder [8, or 2 for an encoder narrower than 768]"] = None
+    normalise_target: Annotated[bool, "pixels to reconstruct are normalised per patch"] = False
 
     @property
     def roles(self) -> tuple[str, ...]:
         return ("first", "second")[: self.views or (2 if self.weights[0] else 1)]
 
 
-class Seen(NamedTuple):
+class EncodedView(NamedTuple):
     """A view as it was encoded."""
 
     clean: Tensor  # B×3×H×W
@@ -73,13 +78,7 @@ class CAN(Method):
     negatives_from = ("first", "second")
     negative_kinds = ("patch", "texture")
     takes_hard = True
-    optim = {
-        "name": "adamw",
-        "lr": 2.5e-4,
-        "reference_batch": 256,
-        "weight_decay": 0.05,
-        "warmup_share": 0.05,
-    }
+    optim = {**ADAMW, "lr": 2.5e-4}
     Settings = Settings
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -151,12 +150,12 @@ class CAN(Method):
         extra = {name: term.detach() for name, term in terms.items()}
         return Step(loss, z[0].detach(), second, None if ns[0] is None else ns[0].detach(), extra)
 
-    def see(self, x: Tensor, draws: Draws) -> Seen:
+    def see(self, x: Tensor, draws: Draws) -> EncodedView:
         """Encode the visible patches of a view, with noise where it is to be predicted; x itself stays clean."""
         keep = draws.keep(x, self.patches, self.settings.mask)
         sigma, noise = draws.noise(x, self.settings.sigma) if self.level is not None else (None, None)
         tokens = self.encoder.tokens(x if noise is None else x + noise, keep)
-        return Seen(x, tokens, keep, sigma, noise)
+        return EncodedView(x, tokens, keep, sigma, noise)
 
     def embed_negatives(self, batch: Batch, role: str, draws: Draws) -> Tensor | None:
         """B×M×C; negatives are masked and noisy as views are, so that neither gives them away."""
@@ -172,7 +171,7 @@ class CAN(Method):
         with torch.autocast(z[0].device.type, enabled=False):
             return contrast_views(self, (z[0], z[1]), everyone, pair, self.settings.temperature)
 
-    def decode(self, seen: list[Seen]) -> dict[str, Tensor]:
+    def decode(self, seen: list[EncodedView]) -> dict[str, Tensor]:
         """The decoder's terms, each a mean over the views."""
         terms: dict[str, list[Tensor]] = {}
         for view in seen:
@@ -188,7 +187,7 @@ class CAN(Method):
                 )
         return {name: torch.stack(values).mean() for name, values in terms.items()}
 
-    def predict(self, view: Seen) -> Tensor:
+    def predict(self, view: EncodedView) -> Tensor:
         """B×N×P; the decoder knows the noise level, which is added to every encoded token."""
         assert self.decoder is not None
         tokens, s = view.tokens, self.settings

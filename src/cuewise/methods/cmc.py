@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import math
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Annotated, Any
 
 import torch
 from torch import Tensor, nn
@@ -15,15 +15,15 @@ from cuewise.encoders import Encoder
 from cuewise.encoders.heads import unit
 from cuewise.encoders.lab import LabPair
 from cuewise.errors import UserError
-from cuewise.methods.bank import Bank, BankSettings, check_bank
+from cuewise.methods.bank import STEPS, Bank, BankSettings, check_bank
 from cuewise.methods.method import Method, Setup, Step
 
 
 @dataclass(frozen=True)
 class Settings(BankSettings):
-    """As of InsDis (images, noise, temperature, momentum, dim, loss), with up to 16,384 noise entries."""
+    """--set cmc.*"""
 
-    most: int = 16384
+    most: Annotated[int, "largest `noise` where it is not given"] = 16384
 
 
 class CMC(Method):
@@ -36,14 +36,7 @@ class CMC(Method):
     summary = "lightness against colours, two encoders and two memory banks (CMC)"
     citation = "Tian et al. 2020"
     views = {"query": "cmc"}
-    optim = {
-        "name": "sgd",
-        "lr": 0.03,
-        "reference_batch": 256,
-        "weight_decay": 1e-4,
-        "schedule": "step",
-        "milestones": [0.5, 2 / 3, 5 / 6],  # 120, 160 and 200 of 240 epochs
-    }
+    optim = {**STEPS, "milestones": [0.5, 2 / 3, 5 / 6]}  # 120, 160 and 200 of 240 epochs
     Settings = Settings
 
     def __init__(self, encoder: Encoder, *args: Any, **kwargs: Any) -> None:

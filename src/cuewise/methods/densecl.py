@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -20,14 +20,14 @@ from cuewise.objectives.dense import dense_match, dense_nce
 
 @dataclass(frozen=True)
 class Settings(moco.Settings):
-    """As MoCo's; weight (λ) of the dense branch, warmup: share of training in which λ is 0; hidden width of its head."""
+    """--set densecl.*"""
 
-    weight: float = 0.5
-    warmup: float = 0.0
-    hidden: int | None = None  # None: the width of the feature map, 2,048 for ResNet-50 as published
+    weight: Annotated[float, "of the dense branch (λ)"] = 0.5
+    warmup: Annotated[float, "share of training in which the weight is 0"] = 0.0
+    hidden: Annotated[int | None, "width of the dense head [the width of the feature map]"] = None
 
 
-class Views(NamedTuple):
+class Projections(NamedTuple):
     """What both branches need of a batch of views, of unit length."""
 
     z: Tensor  # B×C, of the whole image
@@ -35,13 +35,13 @@ class Views(NamedTuple):
     cells: Tensor  # B×F×S, backbone features of each cell, without gradient
 
 
-def project(encoder: Encoder, projector: nn.Module, dense: nn.Module, images: Tensor) -> Views:
+def project(encoder: Encoder, projector: nn.Module, dense: nn.Module, images: Tensor) -> Projections:
     """Both projections and the backbone's cells from one pass; z has the length that the projector gives it."""
     f = encoder.features(images)
-    return Views(projector(f.pooled), unit(dense(f.map).flatten(2)), unit(f.map.detach().flatten(2)))
+    return Projections(projector(f.pooled), unit(dense(f.map).flatten(2)), unit(f.map.detach().flatten(2)))
 
 
-def embed(encoder: Encoder, projector: nn.Module, dense: nn.Module, images: Tensor) -> Views:
+def embed(encoder: Encoder, projector: nn.Module, dense: nn.Module, images: Tensor) -> Projections:
     """The same, all of unit length."""
     found = project(encoder, projector, dense, images)
     return found._replace(z=unit(found.z))
@@ -57,7 +57,7 @@ def dense_head(encoder: Encoder, hidden: int | None, dim: int) -> nn.Sequential:
 class DenseKeys(KeyNetwork):
     """The momentum copy of encoder, projector and dense projector."""
 
-    def forward(self, images: Tensor) -> Views:
+    def forward(self, images: Tensor) -> Projections:
         encoder, projector, dense = self
         return embed(encoder, projector, dense, images)  # type: ignore[arg-type]
 

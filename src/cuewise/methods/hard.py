@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import torch
 from torch import Tensor
@@ -53,10 +53,10 @@ class Hard(ABC):
 class MoCHi(Hard):
     """The `candidates` hardest negatives, mixed in pairs (`pairs`) and with the query (`with_query`), from `start` on."""
 
-    candidates: int = 128  # N
-    pairs: int = 1024  # s
-    with_query: int = 512  # s′
-    start: float = 0.05  # share of training before it begins: 10 of 200 epochs
+    candidates: Annotated[int, "hardest negatives that are mixed (N)"] = 128
+    pairs: Annotated[int, "mixes of two negatives (s)"] = 1024
+    with_query: Annotated[int, "mixes with the query (s′)"] = 512
+    start: Annotated[float, "share of training before it begins"] = 0.05
     name: ClassVar[str] = "mochi"
 
     def __post_init__(self) -> None:
@@ -79,7 +79,7 @@ class MoCHi(Hard):
 class IFM(Hard):
     """Similarities moved by `epsilon` against the query in half of the loss."""
 
-    epsilon: float = 0.1
+    epsilon: Annotated[float, "shift of the similarities against the query (ε)"] = 0.1
     name: ClassVar[str] = "ifm"
 
     def __post_init__(self) -> None:
@@ -94,7 +94,7 @@ class IFM(Hard):
 class Debiased(Hard):
     """Negatives corrected for those that are of the query's class: a share of `prior`."""
 
-    prior: float = 0.1  # τ⁺
+    prior: Annotated[float, "share of negatives that are of the query's class (τ⁺)"] = 0.1
     name: ClassVar[str] = "debiased"
 
     def __post_init__(self) -> None:
@@ -108,8 +108,8 @@ class Debiased(Hard):
 class Reweighted(Hard):
     """As debiased, and hard negatives weigh more, the more so the larger `beta`."""
 
-    prior: float = 0.1  # τ⁺
-    beta: float = 1.0
+    prior: Annotated[float, "share of negatives that are of the query's class (τ⁺)"] = 0.1
+    beta: Annotated[float, "weight of hard negatives (β)"] = 1.0
     name: ClassVar[str] = "hard"
 
     def __post_init__(self) -> None:
@@ -129,6 +129,10 @@ def _check_prior(prior: float) -> None:
 HARD: Mapping[str, type[MoCHi | IFM | Debiased | Reweighted]] = {
     kind.name: kind for kind in (MoCHi, IFM, Debiased, Reweighted)
 }
+
+
+class AllSettings(MoCHi, IFM, Debiased, Reweighted):
+    """The keys of hard.*, for the list of settings."""
 
 
 def everyones_rows(comm: Comm, queries: int, copies: int, device: torch.device) -> tuple[int, Tensor]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Annotated, Any
 
 import torch
 from torch import Tensor, nn
@@ -15,7 +15,7 @@ from cuewise.encoders.momentum import KeyNetwork
 from cuewise.encoders.spaces import Heads
 from cuewise.errors import UserError
 from cuewise.methods import moco
-from cuewise.methods.densecl import Views, dense_head, project
+from cuewise.methods.densecl import Projections, dense_head, project
 from cuewise.methods.method import Method, Setup, Step, ViewSpec, at_least
 from cuewise.methods.queue import Queue
 from cuewise.objectives.dense import dense_match, dense_nce
@@ -28,21 +28,24 @@ from cuewise.views.scene_objects import SceneObjects, with_scenes
 
 @dataclass(frozen=True)
 class Settings(moco.Settings):
-    """As MoCo's; weight (λ) and curvature (c) of the hyperbolic loss, the loss of objects, and where boxes come from."""
+    """--set hcl.*"""
 
-    base: str = "moco"  # how two views of an object are compared: moco, or densecl (also cell by cell)
-    dense: float | None = None  # of base=densecl: share of the loss of cells; None: 0.5
-    weight: float = 0.1  # λ of the scene–object loss
-    curvature: float = 0.05  # the ball has the radius 1/√c
-    decoupled: bool = False  # the scene–object loss trains the norm of a scene alone, not its direction
-    riemannian: bool = True  # gradients at points of the ball are scaled by the inverse metric
-    clip: float | None = None  # largest norm of a tangent vector; None: no limit
-    boxes: str | None = (
-        None  # proposals, given or a table; None: given where DATA has objects, else proposals
+    base: Annotated[str, "how two views of an object are compared: moco, or densecl (also cell by cell)"] = (
+        "moco"
     )
-    smallest: float | None = (
-        None  # boxes below this many pixels squared are left out; None: 56, scaled with the size
-    )
+    dense: Annotated[float | None, "of base=densecl: share of the loss of cells [0.5]"] = None
+    weight: Annotated[float, "of the scene–object loss (λ)"] = 0.1
+    curvature: Annotated[float, "of the ball (c), whose radius is 1/√c"] = 0.05
+    decoupled: Annotated[bool, "the scene–object loss trains the norm of a scene, not its direction"] = False
+    riemannian: Annotated[bool, "gradients at points of the ball are scaled by the inverse metric"] = True
+    clip: Annotated[float | None, "largest norm of a tangent vector [no limit]"] = None
+    boxes: Annotated[
+        str | None,
+        "proposals, given, or a table of `cuewise make boxes` [given where DATA has objects, else proposals]",
+    ] = None
+    smallest: Annotated[
+        float | None, "boxes below this many pixels squared are left out [56, scaled with the size]"
+    ] = None
 
     def fitted(self, images: int, steps: int) -> Settings:
         found = super().fitted(images, steps)
@@ -55,7 +58,7 @@ BASES = ("moco", "densecl")
 class RawDenseKeys(KeyNetwork):
     """The momentum copy of encoder, projector and dense projector; z keeps its length, which the ball needs."""
 
-    def forward(self, images: Tensor) -> Views:
+    def forward(self, images: Tensor) -> Projections:
         encoder, projector, dense = self
         return project(encoder, projector, dense, images)  # type: ignore[arg-type]
 
@@ -168,22 +171,22 @@ class HCL(Method):
         }
         return Step(loss, unit(z_of(q1)).detach(), unit(z_of(k2)), extra=extra)
 
-    def query(self, images: Tensor) -> Tensor | Views:
+    def query(self, images: Tensor) -> Tensor | Projections:
         """A view of an object with gradient: B×C, or with the cells of its map."""
         if self.dense is None:
             found: Tensor = self.projector(self.encoder(images))
             return found
         return project(self.encoder, self.projector, self.dense, images)
 
-    def contrast(self, query: Tensor | Views, key: Tensor | Views, space: int) -> Tensor:
+    def contrast(self, query: Tensor | Projections, key: Tensor | Projections, space: int) -> Tensor:
         """The loss of objects against the queue of that view's keys: MoCo's, or mixed with that of DenseCL's cells."""
         tau, q, k = self.settings.temperature, unit(z_of(query)), unit(z_of(key))  # B×C
         keys = self.queue.keys[space]  # K×C
         whole = extended_nce((q * k).sum(1), q @ keys.T, None, tau=tau, alpha=(), mode="in")
         if self.cells is None:
             return whole
-        assert isinstance(query, Views)
-        assert isinstance(key, Views)
+        assert isinstance(query, Projections)
+        assert isinstance(key, Projections)
         match = dense_match(query.cells, key.cells)
         cells = dense_nce(query.dense, key.dense, match, self.cells.keys[space], tau=tau)
         share = 0.5 if self.settings.dense is None else self.settings.dense
@@ -206,9 +209,9 @@ class HCL(Method):
             self.cells.push(self.comm)
 
 
-def z_of(found: Tensor | Views) -> Tensor:
+def z_of(found: Tensor | Projections) -> Tensor:
     """The projection of whole images."""
-    return found.z if isinstance(found, Views) else found
+    return found.z if isinstance(found, Projections) else found
 
 
 def precise(x: Tensor) -> Tensor:

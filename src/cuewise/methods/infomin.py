@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Annotated, Any
 
 import torch
 from torch import Tensor, nn
@@ -21,10 +21,10 @@ TILE = 64 / 255  # side of a tile, as a share of the view's
 
 @dataclass(frozen=True)
 class Settings(moco.Settings):
-    """As MoCo's, with a temperature of 0.15; beta, the share of the jigsaw branch in the loss."""
+    """--set infomin.*"""
 
-    temperature: float = 0.15
-    beta: float = 0.5
+    temperature: Annotated[float, "of the softmax (τ)"] = 0.15
+    beta: Annotated[float, "share of the jigsaw branch in the loss (β)"] = 0.5
 
 
 class InfoMin(moco.MoCo):

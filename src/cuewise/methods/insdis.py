@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from cuewise.data import Batch
 from cuewise.encoders.heads import unit
-from cuewise.methods.bank import Bank, BankSettings, check_bank
+from cuewise.methods.bank import STEPS, Bank, BankSettings, check_bank
 from cuewise.methods.method import Method, Setup, Step
 
 
@@ -21,14 +21,7 @@ class InsDis(Method):
     summary = "each image its own class, against a memory bank (instance discrimination)"
     citation = "Wu et al. 2018"
     views = {"query": "insdis"}
-    optim = {
-        "name": "sgd",
-        "lr": 0.03,
-        "reference_batch": 256,
-        "weight_decay": 1e-4,
-        "schedule": "step",
-        "milestones": [0.6, 0.8],
-    }
+    optim = {**STEPS, "milestones": [0.6, 0.8]}
     Settings = BankSettings
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import torch
@@ -43,12 +43,18 @@ SHARED = (
 
 @dataclass(frozen=True)
 class Settings(MethodSettings):
-    """permutations to distinguish, hidden width of the classifier, jitter of the colour channels, patchwise suppression."""
+    """--set jigsaw.*"""
 
-    permutations: int | None = None  # None: 1,000 from 100,000 images on, as published, else 100
-    hidden: int | None = None  # None: 4,096, as published, or 512 on encoders of fewer than 512 features
-    jitter: int | None = None  # largest shift of a colour channel in pixels; None: 2 at 255 px, fewer below
-    patchwise: bool = False  # --suppress filters each tile by itself, in place of the whole image
+    permutations: Annotated[int | None, "orders to distinguish [1,000 from 100,000 images on, else 100]"] = (
+        None
+    )
+    hidden: Annotated[
+        int | None, "width of the classifier [4,096, or 512 on encoders of fewer than 512 features]"
+    ] = None
+    jitter: Annotated[
+        int | None, "largest shift of a colour channel in pixels [2 at 255 px, fewer below]"
+    ] = None
+    patchwise: Annotated[bool, "--suppress filters each tile by itself, in place of the whole image"] = False
 
     def fitted(self, images: int, steps: int) -> Settings:
         count = (1000 if images >= 100_000 else 100) if self.permutations is None else self.permutations

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import torch
 from torch import Tensor, nn
@@ -21,11 +21,13 @@ from cuewise.objectives.looc import space_losses
 
 @dataclass(frozen=True)
 class Settings(moco.Settings):
-    """As MoCo's, a queue for each space; hidden width of the heads, plus_plus (LooC++), mask_equal."""
+    """--set looc.*"""
 
-    hidden: int | None = None  # None: the width of the features, 2,048 for ResNet-50 as published
-    plus_plus: bool = False  # each head has a copy of the last stage (conv5) of its own
-    mask_equal: bool = False  # a key that shares the query's left-out parameter by chance is no negative
+    hidden: Annotated[int | None, "width of the heads' hidden layer [the width of the features]"] = None
+    plus_plus: Annotated[bool, "each head has its own copy of the last stage (LooC++)"] = False
+    mask_equal: Annotated[
+        bool, "a key that shares the query's left-out parameter by chance is no negative"
+    ] = False
 
 
 class LooC(Method):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import torch
@@ -13,19 +13,21 @@ from cuewise.data import Batch
 from cuewise.encoders.heads import unit
 from cuewise.encoders.load import pooled_over_patches
 from cuewise.errors import UserError
-from cuewise.methods.masking import Decoder, Draws, Painter, check_masking, hidden_patches
+from cuewise.methods.masking import ADAMW, Decoder, Draws, Painter, check_masking, hidden_patches
 from cuewise.methods.method import UNSPREAD, Alone, Method, MethodSettings, Setup, Step
 from cuewise.objectives.masked import patchify, reconstruction
 
 
 @dataclass(frozen=True)
 class Settings(MethodSettings):
-    """mask (share of hidden patches), decoder width and depth, whether the target is normalised per patch."""
+    """--set mae.*"""
 
-    mask: float = 0.75
-    decoder_width: int | None = None  # None: 512, or half the width of an encoder narrower than 768
-    decoder_depth: int | None = None  # None: 8, or 2 for such an encoder
-    normalise_target: bool = False
+    mask: Annotated[float, "share of patches that are hidden"] = 0.75
+    decoder_width: Annotated[
+        int | None, "of the decoder [512, or half the width of an encoder narrower than 768]"
+    ] = None
+    decoder_depth: Annotated[int | None, "of the decoder [8, or 2 for an encoder narrower than 768]"] = None
+    normalise_target: Annotated[bool, "pixels to reconstruct are normalised per patch"] = False
 
 
 class MAE(Method):
@@ -35,13 +37,7 @@ class MAE(Method):
     summary = "reconstruction of hidden patches from the visible ones (MAE), for vision transformers"
     citation = "He et al. 2022"
     views = {"first": "mae"}
-    optim = {
-        "name": "adamw",
-        "lr": 1.5e-4,
-        "reference_batch": 256,
-        "weight_decay": 0.05,
-        "warmup_share": 0.05,
-    }
+    optim = {**ADAMW, "lr": 1.5e-4}
     Settings = Settings
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:

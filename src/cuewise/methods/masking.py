@@ -16,6 +16,8 @@ from cuewise.errors import UserError
 from cuewise.methods.method import Comm
 from cuewise.objectives.masked import patch_statistics, patchify, unpatchify
 
+# the optimiser of masked methods; each has its own rate
+ADAMW = {"name": "adamw", "reference_batch": 256, "weight_decay": 0.05, "warmup_share": 0.05}
 HEAD_WIDTH = 32  # of the decoder: 512 wide is 16 heads, 96 wide is 3, as published
 LARGE = 768  # encoders from this width on have the published decoder, 512 wide and 8 blocks deep
 

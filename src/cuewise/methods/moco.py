@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Annotated, Any
 
 import torch
 from torch import Tensor
@@ -30,18 +30,22 @@ from cuewise.objectives.nce import extended_nce
 
 @dataclass(frozen=True)
 class Settings(MethodSettings):
-    """queue (K), temperature (τ), momentum (m), dim of the embedding, groups of the key side's batch statistics."""
+    """--set moco.*"""
 
-    queue: int | None = None  # None: about an eighth of the images, a power of two, 65,536 at most
-    temperature: float = 0.2
-    momentum: float | None = None  # None: 0.999, or 0.99 for runs under 20,000 steps
-    dim: int = 128
-    groups: int = 8  # batch-norm groups of the key side; a group keeps at least 32 images
-    # batch statistics of the key side: "separate" passes for keys and negatives, as published; "shared" passes; or
-    # "ema", running statistics that follow the query's, so that no batch can be recognised by its statistics
-    statistics: str = "separate"
-    center: float = 0.0  # share of the mean negative that is subtracted from each, 0 (as published) to 1
-    negatives_gradient: bool = False  # negatives pass the query's encoder, and are themselves pushed away
+    queue: Annotated[
+        int | None, "keys in the queue (K) [about an eighth of the images, a power of two, 65,536 at most]"
+    ] = None
+    temperature: Annotated[float, "of the softmax (τ)"] = 0.2
+    momentum: Annotated[
+        float | None, "of the key network (m) [0.999, or 0.99 for runs under 20,000 steps]"
+    ] = None
+    dim: Annotated[int, "of the embedding"] = 128
+    groups: Annotated[int, "batch-norm groups of the key side; a group keeps at least 32 images"] = 8
+    statistics: Annotated[
+        str, "batch statistics of the key side: separate passes for keys and negatives, shared passes, or ema"
+    ] = "separate"
+    center: Annotated[float, "share of the mean negative that is subtracted from each, 0 to 1"] = 0.0
+    negatives_gradient: Annotated[bool, "negatives pass the query's encoder and take gradient"] = False
 
     def fitted(self, images: int, steps: int) -> Settings:
         # the papers keep 16,384 keys for 125,000 images and 65,536 for 1.28 million

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
 from cuewise.methods import looc
 from cuewise.methods.method import Setup, ViewSpec, at_least
@@ -10,10 +11,10 @@ from cuewise.methods.method import Setup, ViewSpec, at_least
 
 @dataclass(frozen=True)
 class Settings(looc.Settings):
-    """As LooC's; heads: how many, one more than LooC++ leaves out."""
+    """--set moco++.*"""
 
-    plus_plus: bool = True
-    heads: int = 4
+    plus_plus: Annotated[bool, "each head has its own copy of the last stage"] = True
+    heads: Annotated[int, "how many; one more than LooC++ leaves out"] = 4
 
 
 class MoCoPlusPlus(looc.LooC):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import torch
 from torch import Tensor
@@ -26,14 +26,16 @@ from cuewise.methods.method import (
 
 @dataclass(frozen=True)
 class Settings(MethodSettings):
-    """temperature (τ), hidden width and dim of the projector; whether negatives take gradient."""
+    """--set simclr.*"""
 
-    temperature: float = 0.5
-    hidden: int = 512
-    dim: int = 128
-    negatives_stop_gradient: bool = False
-    statistics: str = "separate"  # or "shared": a view and its negatives in one forward batch
-    center: float = 0.0  # share of the mean negative that is subtracted from each, 0 (as published) to 1
+    temperature: Annotated[float, "of the softmax (τ)"] = 0.5
+    hidden: Annotated[int, "width of the projector's hidden layer"] = 512
+    dim: Annotated[int, "of the embedding"] = 128
+    negatives_stop_gradient: Annotated[bool, "negatives take no gradient"] = False
+    statistics: Annotated[
+        str, "batch statistics of the negatives: separate, or shared with their view in one batch"
+    ] = "separate"
+    center: Annotated[float, "share of the mean negative that is subtracted from each, 0 to 1"] = 0.0
 
 
 class SimCLR(Method):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import torch.nn.functional as F
 from torch import nn
@@ -17,9 +17,9 @@ from cuewise.objectives.nce import at_least_single
 
 @dataclass(frozen=True)
 class Settings(MethodSettings):
-    """label smoothing, 0 as in the papers."""
+    """--set supervised.*"""
 
-    smoothing: float = 0.0
+    smoothing: Annotated[float, "of the labels"] = 0.0
 
 
 class Supervised(Method):

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from cuewise.data import Dataset, Loader, Sample, Shown, auto_workers
 from cuewise.encoders import Encoder
-from cuewise.encoders.embed import Embedded, embed_dataset
+from cuewise.encoders.embed import Embeddings, embed_dataset
 from cuewise.errors import UserError
 from cuewise.probes.layer_decay import layer_decayed
 from cuewise.probes.probe import Labels, Probe, held_out
@@ -83,11 +83,11 @@ class FinetuneProbe(Probe):
         """One row for each readable image of the data set X."""
         return self.answers(X).features
 
-    def answers(self, data: Dataset, label: str | None = None) -> Embedded:
+    def answers(self, data: Dataset, label: str | None = None) -> Embeddings:
         """Probabilities in place of features."""
         return self._outputs(self.network_, data, label)
 
-    def _outputs(self, network: nn.ModuleList, data: Dataset, label: str | None = None) -> Embedded:
+    def _outputs(self, network: nn.ModuleList, data: Dataset, label: str | None = None) -> Embeddings:
         encoder, head = network
         assert isinstance(encoder, Encoder)
         several = self.loss is not F.cross_entropy

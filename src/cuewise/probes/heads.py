@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from cuewise.data import Dataset
 from cuewise.encoders import load_encoder
 from cuewise.encoders.cached import cached_features
-from cuewise.encoders.embed import Embedded
+from cuewise.encoders.embed import Embeddings
 from cuewise.encoders.encoder import Encoder
 from cuewise.encoders.load import as_torch_device, with_space
 from cuewise.encoders.spaces import Spaces
@@ -96,7 +96,7 @@ def columns_of(blocks: Blocks, names: Sequence[str]) -> NDArray[np.int64]:
 
 
 def contributions_on(
-    probe: LinearProbe, found: Embedded, rows: NDArray[np.int64], labels: NDArray[np.int64], blocks: Blocks
+    probe: LinearProbe, found: Embeddings, rows: NDArray[np.int64], labels: NDArray[np.int64], blocks: Blocks
 ) -> Floats:
     """Shares of the heads for each image that the probe gets right."""
     X = found.features[rows]

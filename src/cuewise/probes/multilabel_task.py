@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import numpy as np
 
 from cuewise.data import Dataset, open_data
-from cuewise.encoders.embed import Embedded
+from cuewise.encoders.embed import Embeddings
 from cuewise.errors import UserError
 from cuewise.probes.average_precision import VARIANTS, mean_average_precision
 from cuewise.probes.finetune import FinetuneProbe
@@ -61,7 +61,7 @@ class MultiLabel(ProbeKind):
         wanted = targets(data, found.index, tables[0], classes, " ".join(task.train))
         if task.test:
             probe.fit(found.features, wanted)
-            fitted, sets = len(wanted), list[tuple[str, Embedded, Any]]()
+            fitted, sets = len(wanted), list[tuple[str, Embeddings, Any]]()
             for name, table in zip(task.test, tables[1:]):
                 each = open_data(name)
                 got = task.features(each, name)

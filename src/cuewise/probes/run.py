@@ -19,7 +19,7 @@ from PIL import Image
 from cuewise.data import Dataset
 from cuewise.encoders import load_encoder
 from cuewise.encoders.card import warn_if_random
-from cuewise.encoders.embed import Embedded
+from cuewise.encoders.embed import Embeddings
 from cuewise.encoders.load import SPEC, as_torch_device
 from cuewise.errors import UserError
 from cuewise.files import aside, write_json, writing
@@ -224,7 +224,7 @@ def write_shots(shots: list[Shot], out: Path) -> list[dict[str, str]]:
 
 
 def shared_classes(
-    found: Embedded, test: Dataset, train: Dataset
+    found: Embeddings, test: Dataset, train: Dataset
 ) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
     """Rows of the test set whose class was trained, and their labels by the training set's numbering."""
     got = match(found.labels, test.classes, train.classes)

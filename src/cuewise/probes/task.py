@@ -17,7 +17,7 @@ from cuewise.data import Dataset, open_data
 from cuewise.data.overlap import check_overlap, refuse_same
 from cuewise.encoders import Encoder
 from cuewise.encoders.cached import cached_features
-from cuewise.encoders.embed import Embedded
+from cuewise.encoders.embed import Embeddings
 from cuewise.errors import UserError
 from cuewise.probes.class_map import ClassMap, Match, match, read_class_map
 from cuewise.probes.corrupted_sets import ask_cells, by_class, corrupted_scores, is_corrupted
@@ -87,13 +87,13 @@ class Task:
         sets = [data.classes for _, data in self.test_sets] or [self.fitted.classes]
         return read_class_map(Path(self.class_map_file), sets, self.fitted.classes)
 
-    def features(self, data: Dataset, what: str, **how: Any) -> Embedded:
+    def features(self, data: Dataset, what: str, **how: Any) -> Embeddings:
         """Features of every readable image, from the cache where they are there."""
         return self.note(
             cached_features(self.encoder, data, label=f"embedding {what}", keep=self.keep, **how), data
         )
 
-    def note(self, found: Embedded, data: Dataset) -> Embedded:
+    def note(self, found: Embeddings, data: Dataset) -> Embeddings:
         """Keep what was skipped for the result."""
         self.note_skipped([data], dict(found.skipped))
         return found
@@ -116,7 +116,7 @@ class Task:
             raise UserError("one image per class leaves nothing to test on: give --test DATA")
         return rest, held
 
-    def judged(self, name: str, found: Embedded, classes: tuple[str, ...], train: tuple[str, ...]) -> Match:
+    def judged(self, name: str, found: Embeddings, classes: tuple[str, ...], train: tuple[str, ...]) -> Match:
         """Which images of a test set count; noted for the result."""
         got = match(found.labels, classes, train, self.class_map)
         self.tests.append(
@@ -144,7 +144,7 @@ def classify(task: Task, probe: Probe, **how: Any) -> list[Score]:
     if task.test:
         probe.fit(found.features, found.labels)
         protocol = task.protocol(probe, len(found.labels), len(np.unique(found.labels)), _view(how))
-        sets: Iterator[tuple[str, Embedded, tuple[str, ...]]] = (
+        sets: Iterator[tuple[str, Embeddings, tuple[str, ...]]] = (
             (name, task.features(data, name, **how), data.classes)
             for name, data in task.test_sets
             if not is_corrupted(data)
@@ -156,7 +156,7 @@ def classify(task: Task, probe: Probe, **how: Any) -> list[Score]:
         sets = iter([(HELD_OUT, rows_of(found, held), classes)])
     scores: list[Score] = []
 
-    def embed(part: Dataset, what: str) -> Embedded:
+    def embed(part: Dataset, what: str) -> Embeddings:
         return cached_features(task.encoder, part, label=what, keep=False, **how)
 
     for name, data in task.test_sets if task.test else ():
@@ -180,7 +180,7 @@ def judged_corrupted(
     task: Task,
     name: str,
     data: Dataset,
-    look: Callable[[Dataset, str], Embedded],
+    look: Callable[[Dataset, str], Embeddings],
     answer: Callable[[Features], Features],
     protocol: str,
 ) -> list[Score]:
@@ -218,9 +218,9 @@ def accuracies(score: Callable[[str, int], Score], where: str, classes: int, pro
     return [dataclasses.replace(score(f"top{k}/{where}", k), protocol=protocol) for k in tops]
 
 
-def rows_of(found: Embedded, rows: Any) -> Embedded:
+def rows_of(found: Embeddings, rows: Any) -> Embeddings:
     """Some rows of a set."""
-    return Embedded(found.features[rows], found.index[rows], found.labels[rows])
+    return Embeddings(found.features[rows], found.index[rows], found.labels[rows])
 
 
 def _view(how: dict[str, Any]) -> str:

@@ -79,12 +79,12 @@ def card_of_run(run: Path, scores: Sequence[Score | Mapping[str, Any]] = ()) -> 
 def _summary(config: Mapping[str, Any], encoder: Mapping[str, Any]) -> str:
     method = encoder.get("method") or config.get("method")
     arch = encoder.get("arch") or config.get("model")
-    said = f"A {markdown(arch)} encoder" if arch else "An encoder"
-    said += f", pretrained with {markdown(method)}" if method else ""
+    text = f"A {markdown(arch)} encoder" if arch else "An encoder"
+    text += f", pretrained with {markdown(method)}" if method else ""
     cues = _flat(mapping(encoder.get("cues")))
     if cues:
-        said += "; cue dials: " + ", ".join(f"{markdown(k)} {markdown(v)}" for k, v in cues)
-    return said + "."
+        text += "; cue dials: " + ", ".join(f"{markdown(k)} {markdown(v)}" for k, v in cues)
+    return text + "."
 
 
 def _weights(encoder: Mapping[str, Any]) -> list[str]:

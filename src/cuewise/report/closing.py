@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from cuewise.report.declared import kind_of
 from cuewise.report.markup import Html, el, join, name_of
-from cuewise.report.reading import Audit, mapping, sequence
+from cuewise.report.reading import ReadAudit, mapping, sequence
 from cuewise.report.tables import facts, frame
 
 MOST_SKIPPED = 50
@@ -17,7 +17,7 @@ def folded(summary: str, body: Html) -> Html:
     return el("details", el("summary", summary), body)
 
 
-def glossary_section(audits: Sequence[Audit]) -> Html:
+def glossary_section(audits: Sequence[ReadAudit]) -> Html:
     """What each kind of score on this page means."""
     kinds = dict.fromkeys(kind_of(s.name) for a in audits for s in a.scores)
     known = [k for k in kinds if k.meaning]
@@ -38,7 +38,7 @@ def glossary_section(audits: Sequence[Audit]) -> Html:
     return folded("What the scores mean", el("dl", terms, class_="facts"))
 
 
-def models_section(audits: Sequence[Audit]) -> Html:
+def models_section(audits: Sequence[ReadAudit]) -> Html:
     """Which models were audited: architecture, weights, method and cue dials."""
     known = [
         {
@@ -50,18 +50,18 @@ def models_section(audits: Sequence[Audit]) -> Html:
     return el("div", [_block(a, facts(k), opened=True) for a, k in zip(audits, known)], class_="side")
 
 
-def data_section(audits: Sequence[Audit]) -> Html:
+def data_section(audits: Sequence[ReadAudit]) -> Html:
     """Fingerprints of the data, with the files that were skipped and why."""
     return el("div", [_block(a, _data(a)) for a in audits], class_="side")
 
 
-def environment_section(audits: Sequence[Audit]) -> Html:
+def environment_section(audits: Sequence[ReadAudit]) -> Html:
     """Versions and machine."""
-    said = [{"cuewise": a.version, **a.environment} for a in audits]
-    return el("div", [_block(a, facts(values)) for a, values in zip(audits, said)], class_="side")
+    lines = [{"cuewise": a.version, **a.environment} for a in audits]
+    return el("div", [_block(a, facts(values)) for a, values in zip(audits, lines)], class_="side")
 
 
-def commands_section(audits: Sequence[Audit]) -> Html:
+def commands_section(audits: Sequence[ReadAudit]) -> Html:
     """The commands, once each, as text with a button that copies it."""
     commands = list(dict.fromkeys(a.command for a in audits if a.command))
     if not commands:
@@ -75,12 +75,12 @@ def command_html(command: str) -> Html:
     return el("div", el("pre", el("code", command), tabindex="0"), button, class_="command")
 
 
-def _block(audit: Audit, body: Html, *, opened: bool = False) -> Html:
+def _block(audit: ReadAudit, body: Html, *, opened: bool = False) -> Html:
     summary = el("summary", el("span", class_="dot"), name_of(audit.name))
     return el("details", summary, body, class_=f"m{audit.place % 8}", open=opened)
 
 
-def _data(audit: Audit) -> Html:
+def _data(audit: ReadAudit) -> Html:
     train = mapping(audit.data.get("train"))
     tests = [mapping(t) for t in sequence(audit.data.get("test"))]
     sets = ([("train", train)] if train else []) + [("test", t) for t in tests if t]

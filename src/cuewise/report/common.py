@@ -1,4 +1,4 @@
-"""What can only be said of several models together: the images that all of them get right, and who is right where."""
+"""What several models show together: the images that all of them get right, and who is right where."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from cuewise.report.figures import Figure, read_series
 from cuewise.report.markup import clean
 from cuewise.report.numbers import digits, finite
 from cuewise.report.paired import is_right, per_image
-from cuewise.report.reading import Audit, mapping, sequence
+from cuewise.report.reading import ReadAudit, mapping, sequence
 from cuewise.scores import Score
 
 Rows = Mapping[tuple[str, int], Mapping[str, Any]]
@@ -20,7 +20,7 @@ Table = dict[str, Any]
 GROUPS = ((True, False), (True, True), (False, False), (False, True))
 
 
-def common_tables(audits: Sequence[Audit]) -> list[Table]:
+def common_tables(audits: Sequence[ReadAudit]) -> list[Table]:
     """For each table with a `common` entry: every model's means over the images that all models get right."""
     out: list[Table] = []
     if len(audits) < 2:
@@ -32,7 +32,7 @@ def common_tables(audits: Sequence[Audit]) -> list[Table]:
         tables = [per_image(a.tables[name]) for a in audits]
         shared = [k for k in tables[0] if all(k in t and is_right(t[k]) for t in tables)]
         rows = [
-            [a.name, len(shared), *[said(mean_over(t, shared, clean(c))) for c in asked.values()]]
+            [a.name, len(shared), *[with_interval(mean_over(t, shared, clean(c))) for c in asked.values()]]
             for a, t in zip(audits, tables)
         ]
         heads = ["model", "images", *[title_of(clean(s)) for s in asked]]
@@ -47,12 +47,12 @@ def mean_over(rows: Rows, keys: Sequence[tuple[str, int]], column: str) -> Score
     return scores.mean(column, values, "")
 
 
-def said(score: Score) -> str:
+def with_interval(score: Score) -> str:
     """A mean with its interval."""
     return f"{digits(score.value)} ({digits(score.low)} to {digits(score.high)})" if score.n else "—"
 
 
-def four_ways(audits: Sequence[Audit]) -> tuple[list[Figure], list[Table]]:
+def four_ways(audits: Sequence[ReadAudit]) -> tuple[list[Figure], list[Table]]:
     """Two models on the same images: how many only one gets right, and the `split` columns in each of the four groups."""
     figures: list[Figure] = []
     tables: list[Table] = []
@@ -90,7 +90,9 @@ def group_name(group: tuple[bool, bool], names: Sequence[str]) -> str:
     }[group]
 
 
-def _square(audits: Sequence[Audit], groups: Mapping[tuple[bool, bool], Sequence[Any]], where: str) -> Figure:
+def _square(
+    audits: Sequence[ReadAudit], groups: Mapping[tuple[bool, bool], Sequence[Any]], where: str
+) -> Figure:
     total = sum(map(len, groups.values()))
     series = [
         read_series(
@@ -115,7 +117,7 @@ def _square(audits: Sequence[Audit], groups: Mapping[tuple[bool, bool], Sequence
 
 
 def _groups_table(
-    audits: Sequence[Audit],
+    audits: Sequence[ReadAudit],
     groups: Mapping[tuple[bool, bool], Sequence[tuple[str, int]]],
     rows: tuple[Rows, Rows],
     columns: Sequence[str],
@@ -124,7 +126,11 @@ def _groups_table(
     names = [a.name for a in audits]
     heads = ["group", "images", *[f"{c}, {n}" for c in columns for n in names]]
     body = [
-        [group_name(g, names), len(keys), *[said(mean_over(r, keys, c)) for c in columns for r in rows]]
+        [
+            group_name(g, names),
+            len(keys),
+            *[with_interval(mean_over(r, keys, c)) for c in columns for r in rows],
+        ]
         for g, keys in groups.items()
     ]
     title = "Saliency by who is right" + (f", {where}" if where else "")

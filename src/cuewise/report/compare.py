@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from cuewise.report.paired import Paired, common_scores, paired_scores
-from cuewise.report.reading import Audit, merged_names
+from cuewise.report.reading import ReadAudit, merged_names
 from cuewise.scores import Score
 
 
@@ -34,7 +34,7 @@ class Difference:
         return self.low > 0 or self.high < 0
 
 
-def differences(audits: Sequence[Audit], rng: np.random.Generator) -> list[Difference]:
+def differences(audits: Sequence[ReadAudit], rng: np.random.Generator) -> list[Difference]:
     """Every later audit minus the first, for each score name that both have."""
     out: list[Difference] = []
     for other in audits[1:]:
@@ -42,7 +42,7 @@ def differences(audits: Sequence[Audit], rng: np.random.Generator) -> list[Diffe
     return out
 
 
-def _pair(base: Audit, other: Audit, rng: np.random.Generator) -> list[Difference]:
+def _pair(base: ReadAudit, other: ReadAudit, rng: np.random.Generator) -> list[Difference]:
     out: list[Difference] = []
     paired = paired_scores(base.tables, other.tables, rng)
     common = {

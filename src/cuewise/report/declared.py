@@ -21,7 +21,7 @@ LAST = 1000  # rank of a topic that nothing declares
 
 
 @dataclass(frozen=True)
-class Declared:
+class AuditDeclaration:
     """One audit as it declares itself."""
 
     question: str
@@ -31,20 +31,20 @@ class Declared:
     headline: Headline | None = None
 
 
-_FROM_DOCUMENTS: ContextVar[Mapping[str, Declared] | None] = ContextVar("declared", default=None)
+_FROM_DOCUMENTS: ContextVar[Mapping[str, AuditDeclaration] | None] = ContextVar("declared", default=None)
 
 
 @cache
-def installed() -> dict[str, Declared]:
+def installed() -> dict[str, AuditDeclaration]:
     """The audits that can be imported here, by rank."""
     found = {
-        name: Declared(a.question, a.topic or name, a.rank, a.kinds, a.headline)
+        name: AuditDeclaration(a.question, a.topic or name, a.rank, a.kinds, a.headline)
         for name, a in AUDITS.all().items()
     }
     return dict(sorted(found.items(), key=lambda pair: pair[1].rank))
 
 
-def declared() -> Mapping[str, Declared]:
+def declared() -> Mapping[str, AuditDeclaration]:
     """All audits that are known while a page is written."""
     return _FROM_DOCUMENTS.get() or installed()
 
@@ -63,10 +63,10 @@ def with_documents(documents: Sequence[Mapping[str, Any]]) -> Iterator[None]:
         _FROM_DOCUMENTS.reset(token)
 
 
-def _read(content: Mapping[str, Any], name: str) -> Declared:
+def _read(content: Mapping[str, Any], name: str) -> AuditDeclaration:
     kinds = tuple(k for k in map(read_kind, map(mapping, sequence(content.get("kinds")))) if k is not None)
     rank = content.get("rank")
-    return Declared(
+    return AuditDeclaration(
         clean(content.get("question") or ""),
         clean(content.get("topic") or name),
         rank if isinstance(rank, int) else LAST,

@@ -9,7 +9,7 @@ from typing import Any
 from cuewise.report.declared import topic_of, words
 from cuewise.report.markup import Html, clean, el, join, plain
 from cuewise.report.numbers import digits
-from cuewise.report.reading import Audit, mapping, merged_names, number, sequence
+from cuewise.report.reading import ReadAudit, mapping, merged_names, number, sequence
 
 KINDS = ("bars", "lines", "histogram", "scatter", "grid")
 MOST_POINTS = 2000  # of one series; more cannot be distinguished on a screen
@@ -17,10 +17,10 @@ WIDE = 9  # words on the horizontal axis from which on a figure takes the whole 
 MOST_ROWS = 400  # of the table behind a figure
 
 Figure = dict[str, Any]
-Member = tuple[Audit, Mapping[str, Any]]  # a model and its figure of one name
+Member = tuple[ReadAudit, Mapping[str, Any]]  # a model and its figure of one name
 
 
-def gather_figures(audits: Sequence[Audit]) -> list[Figure]:
+def gather_figures(audits: Sequence[ReadAudit]) -> list[Figure]:
     """The audits' figures, those of one name (and kind) drawn together."""
     out: list[Figure] = []
     for name in merged_names([a.figures for a in audits]):

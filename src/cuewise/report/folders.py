@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from cuewise.audits.names import folder_names, short_names, unique_names
-from cuewise.audits.run import audit_models, comparison
-from cuewise.audits.subject import Settings
+from cuewise.audits.run import audit_models, comparison, finish
+from cuewise.audits.saved import unfinished
+from cuewise.audits.subject import AuditSettings
 from cuewise.data import open_data
 from cuewise.errors import UserError
 from cuewise.folders import claim_folder
@@ -54,6 +55,23 @@ def report_audits(
     return {"report": str(page), "scores": scores, "models": names}
 
 
+def audit_into(
+    models: Sequence[Any], out: Path, *, overwrite: bool = False, reads: Sequence[str] = (), **options: Any
+) -> dict[str, Any]:
+    """cuewise audit: a report in `out` over all models; an interrupted audit resumes.
+
+    reads: what must not lie in `out`. options: of `audit_models`
+    """
+    with claim_folder(out, "audit", resume=unfinished(out), overwrite=overwrite, reads=reads) as held:
+        if held.resuming:
+            print(f"{out}: resuming an interrupted audit", file=sys.stderr, flush=True)
+        found = audit_models(models, out, unfinished=True, started=held.started, **options)
+        result = report_audits(found, out)
+        held.finished()
+        finish(out)
+    return {**result, **comparison([document for _, document in found])}
+
+
 def compare_folders(
     folders: Sequence[Path],
     out: Path,
@@ -74,7 +92,7 @@ def compare_folders(
             raise UserError(
                 f"{folder} is neither an audit (audit.json) nor a finished run (encoder.safetensors)"
             )
-    usual = {"limit": Settings.limit, "answers": "auto", "device": "auto", "seed": 0}
+    usual = {"limit": AuditSettings.limit, "answers": "auto", "device": "auto", "seed": 0}
     given = [k for k, v in options.items() if v not in (None, [], {}) and v != usual.get(k)]
     if given and not runs:
         raise UserError(

@@ -10,8 +10,8 @@ from typing import Any
 from cuewise.report.common import GROUPS, group_name
 from cuewise.report.declared import topic_of, words
 from cuewise.report.markup import Html, clean, el, join, name_of
-from cuewise.report.pictures import WIDE, Embedded, Picture, Source
-from cuewise.report.reading import Audit, mapping, merged_names, sequence
+from cuewise.report.pictures import WIDE, PagePicture, Picture, PictureFile
+from cuewise.report.reading import ReadAudit, mapping, merged_names, sequence
 
 TILE = 288  # longest side of an example image in pixels; shown at half of it on dense screens
 VIEW = 1400  # longest side of a whole batch of views
@@ -26,7 +26,7 @@ class Item:
     """One gallery item of one model."""
 
     gallery: str
-    audit: Audit
+    audit: ReadAudit
     picture: Picture
     caption: str
     badge: str
@@ -35,7 +35,7 @@ class Item:
     row: str = ""  # in galleries of rows
 
 
-def gather_items(audits: Sequence[Audit]) -> list[Item]:
+def gather_items(audits: Sequence[ReadAudit]) -> list[Item]:
     """Every gallery's first items, gallery by gallery and model by model; two models are split by who is right."""
     out: list[Item] = []
     for name in merged_names([a.galleries for a in audits]):
@@ -49,16 +49,16 @@ def gather_items(audits: Sequence[Audit]) -> list[Item]:
     return out
 
 
-def _items(name: str, audit: Audit) -> list[Item]:
+def _items(name: str, audit: ReadAudit) -> list[Item]:
     return [_item(name, audit, mapping(i)) for i in sequence(audit.galleries[name].get("items"))]
 
 
-def is_split(name: str, audits: Sequence[Audit]) -> bool:
+def is_split(name: str, audits: Sequence[ReadAudit]) -> bool:
     """Whether a gallery is to be shown by who is right: it asks for that, and there are two models."""
     return len(audits) == 2 and all(a.galleries.get(name, {}).get("split") is True for a in audits)
 
 
-def split(name: str, audits: Sequence[Audit]) -> list[tuple[str, list[tuple[Item, Item]]]]:
+def split(name: str, audits: Sequence[ReadAudit]) -> list[tuple[str, list[tuple[Item, Item]]]]:
     """(group, pairs of the two models' pictures of one image), for the four groups of who is right."""
     mine, other = ({i.of: i for i in reversed(_items(name, a)) if i.of} for a in audits)
     names = [a.name for a in audits]
@@ -71,7 +71,7 @@ def split(name: str, audits: Sequence[Audit]) -> list[tuple[str, list[tuple[Item
     return out
 
 
-def _item(gallery: str, audit: Audit, item: Mapping[str, Any]) -> Item:
+def _item(gallery: str, audit: ReadAudit, item: Mapping[str, Any]) -> Item:
     caption = clean(item.get("caption") or "")
     picture = item.get("image")
     return Item(
@@ -87,7 +87,7 @@ def _item(gallery: str, audit: Audit, item: Mapping[str, Any]) -> Item:
 
 
 def galleries_html(
-    audits: Sequence[Audit], items: Sequence[Item], embedded: Sequence[Embedded | None]
+    audits: Sequence[ReadAudit], items: Sequence[Item], embedded: Sequence[PagePicture | None]
 ) -> list[tuple[str, Html]]:
     """(topic, block) for each gallery."""
     out = []
@@ -110,7 +110,9 @@ def galleries_html(
     return out
 
 
-def _split_html(name: str, audits: Sequence[Audit], found: Mapping[tuple[str, str], Embedded | None]) -> Html:
+def _split_html(
+    name: str, audits: Sequence[ReadAudit], found: Mapping[tuple[str, str], PagePicture | None]
+) -> Html:
     """Four groups, in each the two models' pictures of an image side by side."""
     parts: list[Html] = []
     for group, pairs in split(name, audits):
@@ -128,9 +130,9 @@ def _split_html(name: str, audits: Sequence[Audit], found: Mapping[tuple[str, st
     return join(parts)
 
 
-def _rows_html(pairs: Sequence[tuple[Item, Embedded | None]], *, alone: bool) -> Html:
+def _rows_html(pairs: Sequence[tuple[Item, PagePicture | None]], *, alone: bool) -> Html:
     """One strip per row and model; the models' strips of the same row are below each other."""
-    rows: dict[str, dict[str, list[tuple[Item, Embedded | None]]]] = {}
+    rows: dict[str, dict[str, list[tuple[Item, PagePicture | None]]]] = {}
     for item, picture in pairs:
         rows.setdefault(item.row, {}).setdefault(item.audit.name, []).append((item, picture))
     out: list[Html] = []
@@ -148,9 +150,9 @@ def _rows_html(pairs: Sequence[tuple[Item, Embedded | None]], *, alone: bool) ->
     return el("div", out, class_="strips")
 
 
-def _tiles(pairs: Sequence[tuple[Item, Embedded | None]], *, alone: bool) -> list[Html]:
+def _tiles(pairs: Sequence[tuple[Item, PagePicture | None]], *, alone: bool) -> list[Html]:
     # Models share a tile where the pixels agree; one model's repeated picture stays repeated.
-    groups: dict[object, list[tuple[Item, Embedded | None]]] = {}
+    groups: dict[object, list[tuple[Item, PagePicture | None]]] = {}
     seen: dict[tuple[str, str], int] = {}
     for position, (item, picture) in enumerate(pairs):
         key: object = position
@@ -162,7 +164,7 @@ def _tiles(pairs: Sequence[tuple[Item, Embedded | None]], *, alone: bool) -> lis
     return [_tile(members, alone=alone) for members in groups.values()]
 
 
-def _tile(members: Sequence[tuple[Item, Embedded | None]], *, alone: bool) -> Html:
+def _tile(members: Sequence[tuple[Item, PagePicture | None]], *, alone: bool) -> Html:
     item, picture = members[0]
     same = len({i.caption for i, _ in members}) == 1
     badges: list[Html] = []
@@ -180,7 +182,7 @@ def _tile(members: Sequence[tuple[Item, Embedded | None]], *, alone: bool) -> Ht
     return el("figure", image_html(picture, item.alt), caption, class_=kind)
 
 
-def is_strip(picture: Embedded) -> bool:
+def is_strip(picture: PagePicture) -> bool:
     """Whether a picture is several images in a row."""
     return picture.width > WIDE * picture.height
 
@@ -194,11 +196,11 @@ def _badge(item: Item, *, alone: bool) -> Html:
             "span", el("span", class_="dot"), name_of(item.audit.name), class_="who", title=item.audit.name
         )
     )
-    said = el("span", item.badge, class_=f"badge {tone}") if item.badge else None
-    return el("span", who, said, class_=f"decision m{item.audit.place % 8}")
+    text = el("span", item.badge, class_=f"badge {tone}") if item.badge else None
+    return el("span", who, text, class_=f"decision m{item.audit.place % 8}")
 
 
-def image_html(picture: Embedded | None, alt: str) -> Html:
+def image_html(picture: PagePicture | None, alt: str) -> Html:
     """The image, or a placeholder of the same shape that says what is missing."""
     if picture is None:
         return el("div", "picture not available", class_="missing", role="img", aria_label=alt)
@@ -214,7 +216,7 @@ def image_html(picture: Embedded | None, alt: str) -> Html:
     )
 
 
-def views_html(views: Mapping[str, Embedded | None]) -> list[Html]:
+def views_html(views: Mapping[str, PagePicture | None]) -> list[Html]:
     """The pictures that are given by name, such as each run's first batch of views."""
     return [
         el("figure", el("h3", name_of(name)), image_html(picture, f"Picture: {name}"), class_="panel views")
@@ -222,14 +224,14 @@ def views_html(views: Mapping[str, Embedded | None]) -> list[Html]:
     ]
 
 
-def sources(items: Sequence[Item], views: Mapping[str, Picture], folder: Path) -> list[Source]:
+def sources(items: Sequence[Item], views: Mapping[str, Picture], folder: Path) -> list[PictureFile]:
     """What `embed_all` is to embed: the views first, since the examples are what may be left out."""
-    shown = [Source(picture, folder, VIEW, (name,)) for name, picture in views.items()]
+    shown = [PictureFile(picture, folder, VIEW, (name,)) for name, picture in views.items()]
     places = [(i.gallery, i.caption, i.row, i.audit.name if i.row else "") for i in items]
-    return shown + [Source(i.picture, i.audit.root, TILE, place) for i, place in zip(items, places)]
+    return shown + [PictureFile(i.picture, i.audit.root, TILE, place) for i, place in zip(items, places)]
 
 
-def views_section(views: Mapping[str, Embedded | None]) -> Html:
+def views_section(views: Mapping[str, PagePicture | None]) -> Html:
     """All views with a line that says what they are."""
-    said = "Images of the first training batch as the encoder received them, negatives included."
-    return join(el("p", said, class_="quiet"), el("div", views_html(views), class_="side"))
+    text = "Images of the first training batch as the encoder received them, negatives included."
+    return join(el("p", text, class_="quiet"), el("div", views_html(views), class_="side"))

@@ -10,14 +10,14 @@ from cuewise.report.compare import Difference, unpaired
 from cuewise.report.declared import declared, kind_of, leading, title_of
 from cuewise.report.markup import clean
 from cuewise.report.numbers import finite, is_share, show, show_change, show_interval
-from cuewise.report.reading import Audit, mapping
+from cuewise.report.reading import ReadAudit, mapping
 from cuewise.report.sweep import alpha_of
 from cuewise.scores import Score
 
 MOST_NAME = 60  # characters of a model name inside the sentence
 
 
-def headline(audits: Sequence[Audit], found: Sequence[Difference]) -> str:
+def headline(audits: Sequence[ReadAudit], found: Sequence[Difference]) -> str:
     """The sentence for one model, for two, or for several; `found` are the differences from the first."""
     if not audits:
         return "Nothing was audited."
@@ -28,24 +28,24 @@ def headline(audits: Sequence[Audit], found: Sequence[Difference]) -> str:
     return several_models(audits)
 
 
-def leading_score(audit: Audit) -> Score | None:
+def leading_score(audit: ReadAudit) -> Score | None:
     """The score that comparisons begin with, if it was measured and may be relied on."""
     name = leading()
     found = None if name in audit.withheld else audit.score(name)
     return found if found is not None and math.isfinite(found.value) else None
 
 
-def one_model(audit: Audit) -> str:
+def one_model(audit: ReadAudit) -> str:
     """What one model relies on, in the words of the first audit that has something to say."""
     for name, why in audit.withheld.items():
         return f"{_short(audit)}: no statement on {_lower(name)} ({why})."
     scores = {s.name: s for s in audit.scores}
-    said = [one.headline(_short(audit), scores) for one in declared().values() if one.headline is not None]
-    sentence = next(filter(None, said), None) or _without_headline(audit)
+    lines = [one.headline(_short(audit), scores) for one in declared().values() if one.headline is not None]
+    sentence = next(filter(None, lines), None) or _without_headline(audit)
     return f"With random weights, untrained: {sentence}" if audit.untrained else sentence
 
 
-def _without_headline(audit: Audit) -> str:
+def _without_headline(audit: ReadAudit) -> str:
     """The highest and the lowest accuracy."""
     missing = f"{_lower(leading())} was not measured"
     shares = [s for s in audit.scores if kind_of(s.name).accuracy and math.isfinite(s.value)]
@@ -62,7 +62,7 @@ def _without_headline(audit: Audit) -> str:
     )
 
 
-def two_models(base: Audit, other: Audit, found: Sequence[Difference]) -> str:
+def two_models(base: ReadAudit, other: ReadAudit, found: Sequence[Difference]) -> str:
     """Which dial moved which number by how much; the main number first, then its price or gain in accuracy."""
     withheld = {*base.withheld, *other.withheld}
     usable = [d for d in found if math.isfinite(d.value) and d.name not in withheld]
@@ -76,7 +76,7 @@ def two_models(base: Audit, other: Audit, found: Sequence[Difference]) -> str:
     return f"{_opening(base, other)}, {clause}{end}"
 
 
-def _main(usable: Sequence[Difference], base: Audit) -> Difference:
+def _main(usable: Sequence[Difference], base: ReadAudit) -> Difference:
     first = leading_score(base)
     named = next((d for d in usable if first is not None and d.name == first.name), None)
     if named is not None:
@@ -85,22 +85,22 @@ def _main(usable: Sequence[Difference], base: Audit) -> Difference:
     return max(clear, key=lambda d: abs(d.value)) if clear else usable[0]
 
 
-def _opening(base: Audit, other: Audit) -> str:
+def _opening(base: ReadAudit, other: ReadAudit) -> str:
     changed = changed_dials(base.model, other.model)
     if not changed or len(changed) > 3:
         return f"{_short(other)} against {_short(base)}"
     who = f"({_short(other)} against {_short(base)})"
     if all(old is None for _, old, _ in changed):
-        return f"With {_listed([_said(key, new) for key, _, new in changed])} {who}"
+        return f"With {_listed([_dial(key, new) for key, _, new in changed])} {who}"
     if all(new is None for _, _, new in changed):
-        return f"Without {_listed([_said(key, old) for key, old, _ in changed])} {who}"
-    dials = " and ".join(_said(key, new) for key, _, new in changed)
+        return f"Without {_listed([_dial(key, old) for key, old, _ in changed])} {who}"
+    dials = " and ".join(_dial(key, new) for key, _, new in changed)
     before = " and ".join(_setting(old) for _, old, _ in changed)
     return f"With {dials} instead of {before} {who}"
 
 
-def _said(key: str, value: Any) -> str:
-    """`negatives: patch` is said as patch negatives, any other dial as its name and setting."""
+def _dial(key: str, value: Any) -> str:
+    """`negatives: patch` is written as patch negatives, any other dial as its name and setting."""
     return (
         f"{_setting(value)} negatives" if key == "negatives" else f"{key.replace('_', ' ')} {_setting(value)}"
     )
@@ -139,7 +139,7 @@ def _setting(value: Any) -> str:
     return {True: "on", False: "off"}[value] if isinstance(value, bool) else clean(value)
 
 
-def _clause(d: Difference, base: Audit, other: Audit) -> str:
+def _clause(d: Difference, base: ReadAudit, other: ReadAudit) -> str:
     a, b = base.score(d.name), other.score(d.name)
     assert a is not None
     assert b is not None  # a difference exists only where both do
@@ -167,7 +167,7 @@ def _range(d: Difference) -> str:
     )
 
 
-def several_models(audits: Sequence[Audit]) -> str:
+def several_models(audits: Sequence[ReadAudit]) -> str:
     """The two ends of the leading score among several models, and whether their intervals overlap."""
     measured = [(leading_score(a), a) for a in audits]
     known = sorted(((s, a) for s, a in measured if s is not None), key=lambda pair: pair[0].value)
@@ -187,7 +187,7 @@ def several_models(audits: Sequence[Audit]) -> str:
     return f"{among} shows no clear difference: it goes {ends}, with overlapping 95 % intervals."
 
 
-def _over_alpha(audits: Sequence[Audit]) -> str:
+def _over_alpha(audits: Sequence[ReadAudit]) -> str:
     """The ends of a sweep: the leading score without negatives (or with the least weight) and with the greatest weight."""
     points = [(alpha_of(mapping(a.model)), leading_score(a)) for a in audits]
     whole = [(alpha, s) for alpha, s in points if alpha is not None and s is not None]
@@ -211,9 +211,9 @@ def _over_alpha(audits: Sequence[Audit]) -> str:
 
 
 def _lower(name: str) -> str:
-    said = title_of(name)
-    return said[0].lower() + said[1:] if said[1:2].islower() else said
+    text = title_of(name)
+    return text[0].lower() + text[1:] if text[1:2].islower() else text
 
 
-def _short(audit: Audit) -> str:
+def _short(audit: ReadAudit) -> str:
     return audit.name if len(audit.name) <= MOST_NAME else audit.name[: MOST_NAME - 1] + "…"

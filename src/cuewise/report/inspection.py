@@ -19,7 +19,7 @@ from cuewise.report.figures import Figure, figure_html, read_series
 from cuewise.report.galleries import image_html
 from cuewise.report.markup import Html, el, join, name_of, slug
 from cuewise.report.page import Section, page_html
-from cuewise.report.pictures import Embedded, Source, embed_all
+from cuewise.report.pictures import PagePicture, PictureFile, embed_all
 from cuewise.report.plain import save
 from cuewise.report.tables import frame
 from cuewise.scores import show_share, show_span
@@ -222,8 +222,8 @@ def _copies_gallery(title: str, first: Inspected, second: Inspected, pairs: Sequ
 def _gallery(title: str, tiles: Sequence[Tile]) -> Html | None:
     if not tiles:
         return None
-    found: list[Embedded | None] = embed_all(
-        [Source(t.picture, Path("."), 2 * TILE, n) for n, t in enumerate(tiles)]
+    found: list[PagePicture | None] = embed_all(
+        [PictureFile(t.picture, Path("."), 2 * TILE, n) for n, t in enumerate(tiles)]
     )
     figures = [
         el("figure", image_html(p, t.caption), el("figcaption", name_of(t.caption)), class_="tile wide")

@@ -26,12 +26,12 @@ def digits(value: float) -> str:
         return NOTHING
     size = abs(value)
     if size == 0 or size >= 1e7 or size < 1e-2:
-        said = f"{size:.2g}" if size < 1 else f"{size:.3g}"
+        text = f"{size:.2g}" if size < 1 else f"{size:.3g}"
     elif size >= 1000:
-        said = f"{size:,.0f}"
+        text = f"{size:,.0f}"
     else:
-        said = f"{size:.{3 if size < 1 else max(0, 2 - math.floor(math.log10(size)))}f}"
-    return "−" + said if value < 0 else said
+        text = f"{size:.{3 if size < 1 else max(0, 2 - math.floor(math.log10(size)))}f}"
+    return "−" + text if value < 0 else text
 
 
 def show(value: float, name: str = "", *, unit: bool = True) -> str:

@@ -29,9 +29,9 @@ from cuewise.report.figures import Figure, equal_axes, figure_html, gather_figur
 from cuewise.report.galleries import galleries_html, gather_items, sources, views_section
 from cuewise.report.headline import headline
 from cuewise.report.markup import Html, clean, el, embed_json, join, name_of
-from cuewise.report.pictures import Embedded, Picture, embed_all
+from cuewise.report.pictures import PagePicture, Picture, embed_all
 from cuewise.report.plain import figures_csv, report_markdown, save, scores_csv
-from cuewise.report.reading import Audit, read_audits
+from cuewise.report.reading import ReadAudit, read_audits
 from cuewise.report.score_cards import cards_section, differences_section
 from cuewise.report.sweep import sweep
 from cuewise.report.tables import scores_table, table_html, tables_html
@@ -76,7 +76,7 @@ def _write(
     audits = read_audits(documents, roots if roots is not None else [folder] * len(documents))
     found = differences(audits, np.random.default_rng(0))
     title = clean(title or _title(audits))
-    said = headline(audits, found)
+    text = headline(audits, found)
     items, views = gather_items(audits), dict(pictures)
     embedded = embed_all(sources(items, views, folder))
     shown = dict(zip(map(clean, views), embedded))
@@ -87,8 +87,8 @@ def _write(
     shown_galleries = galleries_html(audits, items, embedded[len(views) :])
     sections = _sections(audits, found, drawn, shown, shown_galleries, tables)
     topics = topics_of([(f["topic"], Html()) for f in measured], shown_galleries, tables_html(audits))
-    page = page_html(title, said, audits, sections, drawn.all, topics)
-    save(folder / "report.md", report_markdown(title, said, audits, found, tables))
+    page = page_html(title, text, audits, sections, drawn.all, topics)
+    save(folder / "report.md", report_markdown(title, text, audits, found, tables))
     save(folder / "scores.csv", scores_csv(audits))
     save(folder / "figures.csv", figures_csv(drawn.all))
     save(folder / "report.html", page)
@@ -109,14 +109,14 @@ class Drawn:
         return [*self.trained, *self.measured, *self.across]
 
 
-def across_models(audits: Sequence[Audit]) -> tuple[list[Figure], list[dict[str, Any]]]:
+def across_models(audits: Sequence[ReadAudit]) -> tuple[list[Figure], list[dict[str, Any]]]:
     """What only several models together show: a dial's lines, the scatter, who is right where."""
     square, groups = four_ways(audits)
     scatter, correlations = zoo(audits)
     return [*sweep(audits), *scatter, *square], [*common_tables(audits), *groups, *correlations]
 
 
-def _title(audits: Sequence[Audit]) -> str:
+def _title(audits: Sequence[ReadAudit]) -> str:
     if len(audits) == 1:
         return f"What {audits[0].name} relies on"
     return (
@@ -127,10 +127,10 @@ def _title(audits: Sequence[Audit]) -> str:
 
 
 def _sections(
-    audits: Sequence[Audit],
+    audits: Sequence[ReadAudit],
     found: Sequence[Difference],
     drawn: Drawn,
-    views: Mapping[str, Embedded | None],
+    views: Mapping[str, PagePicture | None],
     galleries: Sequence[Part],
     joint: Sequence[Mapping[str, Any]],
 ) -> list[Section]:
@@ -183,8 +183,8 @@ def _training(trained: Sequence[Figure], figures: Sequence[Html]) -> Html:
 
 def page_html(
     title: str,
-    said: str,
-    audits: Sequence[Audit],
+    text: str,
+    audits: Sequence[ReadAudit],
     sections: Sequence[Section],
     figures: Sequence[Figure],
     topics: Sequence[str] = (),
@@ -219,7 +219,7 @@ def page_html(
             el("p", "cuewise report", class_="eyebrow"),
             el("h1", title),
             warnings_html(audits),
-            _lead(said),
+            _lead(text),
             _models(audits),
         ),
         el("nav", links, aria_label="Parts of this page"),
@@ -243,23 +243,23 @@ def _link(section: Section, topics: Sequence[str]) -> Html:
     return join(link, [el("a", topic_title(t), href=f"#{anchor(t)}", class_="sub") for t in topics])
 
 
-def warnings_html(audits: Sequence[Audit]) -> Html | None:
+def warnings_html(audits: Sequence[ReadAudit]) -> Html | None:
     """What must be known before any number is read."""
-    said = [f"{a.name}: {w}" for a in audits for w in a.loud]
-    if not said:
+    lines = [f"{a.name}: {w}" for a in audits for w in a.loud]
+    if not lines:
         return None
-    return el("div", [el("p", w) for w in dict.fromkeys(said)], class_="alarm", role="alert")
+    return el("div", [el("p", w) for w in dict.fromkeys(lines)], class_="alarm", role="alert")
 
 
-def _lead(said: str) -> Html:
+def _lead(text: str) -> Html:
     """The headline, with the certainty in brackets set quieter than what it is about."""
-    parts = re.split(r"(\([^()]*95 % interval[^()]*\))", said)
+    parts = re.split(r"(\([^()]*95 % interval[^()]*\))", text)
     return el(
         "p", [el("span", p, class_="aside") if i % 2 else p for i, p in enumerate(parts)], class_="lead"
     )
 
 
-def _models(audits: Sequence[Audit]) -> Html | None:
+def _models(audits: Sequence[ReadAudit]) -> Html | None:
     """Buttons that show or hide a model in every plot; plots.js makes them work."""
     if len(audits) < 2:
         return None

@@ -22,7 +22,7 @@ _TIERS = ((1.0, 85), (0.7, 80), (0.5, 72), (0.35, 60))  # (scale of the longest 
 
 
 @dataclass(frozen=True)
-class Embedded:
+class PagePicture:
     """A picture as the page holds it; `key` is the same for equal sources."""
 
     uri: str
@@ -32,7 +32,7 @@ class Embedded:
 
 
 @dataclass(frozen=True)
-class Source:
+class PictureFile:
     """A picture to embed: where its path starts, its longest side, and the place on the page that shows it."""
 
     picture: Picture
@@ -41,7 +41,7 @@ class Source:
     place: Hashable
 
 
-def embed_all(sources: Sequence[Source], budget: int = BUDGET) -> list[Embedded | None]:
+def embed_all(sources: Sequence[PictureFile], budget: int = BUDGET) -> list[PagePicture | None]:
     """Each source as data URI; equal pictures are encoded once, what cannot be read is None.
 
     When the sum over all places would exceed `budget` all are made smaller together; what still does not fit is left
@@ -60,12 +60,12 @@ def embed_all(sources: Sequence[Source], budget: int = BUDGET) -> list[Embedded 
         encoded = {k: _encode(im, max(24, int(sides[k] * scale)), quality) for k, im in images.items()}
         if sum(len(e[0]) * len(places[k]) for k, e in encoded.items()) <= budget:
             break
-    kept: dict[str, Embedded] = {}
+    kept: dict[str, PagePicture] = {}
     for key, (data, kind, width, height) in encoded.items():
         budget -= len(data) * len(places[key])
         if budget >= 0:
             uri = f"data:image/{kind};base64,{base64.b64encode(data).decode()}"
-            kept[key] = Embedded(uri, width, height, key)
+            kept[key] = PagePicture(uri, width, height, key)
     return [kept.get(e[0]) if e is not None else None for e in loaded]
 
 

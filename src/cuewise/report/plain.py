@@ -16,7 +16,7 @@ from cuewise.report.declared import title_of
 from cuewise.report.markup import clean
 from cuewise.report.numbers import digits, show, show_change, show_interval
 from cuewise.report.protocols import in_words
-from cuewise.report.reading import Audit
+from cuewise.report.reading import ReadAudit
 from cuewise.report.score_cards import how, verdict
 
 # A spreadsheet runs a cell that begins so as a formula; a leading apostrophe makes it text.
@@ -26,11 +26,11 @@ _MARKDOWN = re.compile(r"([\\`*_\[\]#|~])")
 
 def csv_cell(value: object) -> str:
     """Text for a CSV cell that no spreadsheet takes for a formula."""
-    said = re.sub(r"[\r\n]+", " ", clean(value))
-    return "'" + said if _FORMULA.match(said) else said
+    text = re.sub(r"[\r\n]+", " ", clean(value))
+    return "'" + text if _FORMULA.match(text) else text
 
 
-def scores_csv(audits: Sequence[Audit]) -> str:
+def scores_csv(audits: Sequence[ReadAudit]) -> str:
     """One line per score: model, name, value, low, high, n, protocol; a number that was not measured is empty."""
     out = io.StringIO()
     writer = csv.writer(out, quoting=csv.QUOTE_NONNUMERIC, lineterminator="\n")
@@ -58,9 +58,9 @@ def figures_csv(figures: Sequence[Mapping[str, Any]]) -> str:
 
 def markdown(value: object) -> str:
     """Text from outside as Markdown text: no markup of either kind, on one line."""
-    said = re.sub(r"\s+", " ", clean(value)).strip()
-    said = said.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-    return _MARKDOWN.sub(r"\\\1", said)
+    text = re.sub(r"\s+", " ", clean(value)).strip()
+    text = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return _MARKDOWN.sub(r"\\\1", text)
 
 
 def markdown_table(heads: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
@@ -77,7 +77,7 @@ def code_block(command: str) -> str:
     return f"{fence}sh\n{clean(command)}\n{fence}"
 
 
-def score_rows(audit: Audit) -> list[list[str]]:
+def score_rows(audit: ReadAudit) -> list[list[str]]:
     """Rows of the score table of one model."""
     return [
         [title_of(s.name), show(s.value, s.name), show_interval(s), f"{s.n:,}", in_words(s.protocol)]
@@ -87,14 +87,14 @@ def score_rows(audit: Audit) -> list[list[str]]:
 
 def report_markdown(
     title: str,
-    said: str,
-    audits: Sequence[Audit],
+    text: str,
+    audits: Sequence[ReadAudit],
     found: Sequence[Difference],
     tables: Sequence[Mapping[str, Any]] = (),
 ) -> str:
     """The page's numbers as Markdown; `tables` are those over all models."""
     parts = [f"# {markdown(title)}", *(f"**{markdown(f'{a.name}: {w}')}**" for a in audits for w in a.loud)]
-    parts.append(markdown(said))
+    parts.append(markdown(text))
     for audit in audits:
         parts.append(f"## {markdown(audit.name)}")
         parts += [f"Weights: {markdown(audit.weights)}"] if audit.weights else []

@@ -11,7 +11,7 @@ from cuewise.report.galleries import image_html, is_strip
 from cuewise.report.markup import Html, clean, el, join, name_of, slug
 from cuewise.report.numbers import digits
 from cuewise.report.page import Section, page_html
-from cuewise.report.pictures import Source, embed_all
+from cuewise.report.pictures import PictureFile, embed_all
 from cuewise.report.plain import save
 from cuewise.report.reading import mapping, sequence
 from cuewise.report.tables import facts, frame, table_html
@@ -114,7 +114,7 @@ def scores_html(result: Mapping[str, Any]) -> Html:
 def pictures_html(listed: Sequence[Any], folder: Path) -> Html:
     """Galleries by title; paths stay inside the folder."""
     found = [mapping(p) for p in listed]
-    embedded = embed_all([Source(clean(p["file"]), folder, SIDE, i) for i, p in enumerate(found)])
+    embedded = embed_all([PictureFile(clean(p["file"]), folder, SIDE, i) for i, p in enumerate(found)])
     groups: dict[str, list[Html]] = {}
     for item, picture in zip(found, embedded):
         wide = "tile wide" if picture is not None and is_strip(picture) else "tile"

@@ -14,7 +14,7 @@ from cuewise.scores import Score
 
 
 @dataclass(frozen=True)
-class Audit:
+class ReadAudit:
     """One model's audit document; `place` is its position and so its colour, `root` the folder of its pictures."""
 
     name: str
@@ -57,9 +57,9 @@ class Audit:
         return next((s for s in self.scores if s.name == name), None)
 
 
-def read_audits(documents: Sequence[Mapping[str, Any]], roots: Sequence[Path]) -> list[Audit]:
+def read_audits(documents: Sequence[Mapping[str, Any]], roots: Sequence[Path]) -> list[ReadAudit]:
     """Documents as `Audit`s; equal model names get a number, since the name is how a reader distinguishes them."""
-    audits: list[Audit] = []
+    audits: list[ReadAudit] = []
     for place, (document, root) in enumerate(zip(documents, roots, strict=True)):
         model = mapping(mapping(document).get("model"))
         base = clean(model.get("name") or f"model {place + 1}").strip() or f"model {place + 1}"
@@ -71,8 +71,10 @@ def read_audits(documents: Sequence[Mapping[str, Any]], roots: Sequence[Path]) -
     return audits
 
 
-def _read(document: Mapping[str, Any], name: str, place: int, root: Path, model: Mapping[str, Any]) -> Audit:
-    return Audit(
+def _read(
+    document: Mapping[str, Any], name: str, place: int, root: Path, model: Mapping[str, Any]
+) -> ReadAudit:
+    return ReadAudit(
         name=name,
         place=place,
         root=root,

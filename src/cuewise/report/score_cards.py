@@ -11,7 +11,7 @@ from cuewise.report.declared import kind_of, title_of
 from cuewise.report.markup import Html, el, join, name_of
 from cuewise.report.numbers import NOTHING, score_range, show, show_change, show_end, show_interval
 from cuewise.report.protocols import in_words
-from cuewise.report.reading import Audit, merged_names
+from cuewise.report.reading import ReadAudit, merged_names
 from cuewise.report.tables import frame
 from cuewise.scores import Score
 
@@ -25,13 +25,13 @@ def references(name: str, protocols: set[str]) -> Sequence[Mark]:
     return [(r.who, r.value) for r in found if protocols and all(r.where in p for p in protocols)]
 
 
-def chance_of(name: str, audits: Sequence[Audit]) -> float | None:
+def chance_of(name: str, audits: Sequence[ReadAudit]) -> float | None:
     """What guessing gives, where that is the same for all models."""
     known = {a.chance[name] for a in audits if name in a.chance}
     return known.pop() if len(known) == 1 else kind_of(name).chance if not known else None
 
 
-def chosen(audits: Sequence[Audit]) -> list[tuple[str, list[str]]]:
+def chosen(audits: Sequence[ReadAudit]) -> list[tuple[str, list[str]]]:
     """(score, scores that are the same number under another name) of each card, the most telling first."""
     names = merged_names([{s.name: s for s in a.scores} for a in audits])
     order = sorted(names, key=lambda n: kind_of(n).card or MOST_CARDS * 100)
@@ -58,7 +58,7 @@ def _identity(name: str, score: Score | None) -> object:
     return (where, score.protocol.partition(";")[0], score.value, score.n) if where else None
 
 
-def cards_section(audits: Sequence[Audit]) -> Html:
+def cards_section(audits: Sequence[ReadAudit]) -> Html:
     """The first scores as cards; the others are in the table of all scores."""
     cards = chosen(audits)
     if not cards:
@@ -86,7 +86,7 @@ def explained(name: str) -> Html:
     )
 
 
-def _card(name: str, same: Sequence[str], audits: Sequence[Audit]) -> Html:
+def _card(name: str, same: Sequence[str], audits: Sequence[ReadAudit]) -> Html:
     found = [(a, s) for a in audits for s in [a.score(name)] if s is not None]
     scores = [s for _, s in found]
     low, high = score_range(scores)
@@ -109,7 +109,7 @@ def _card(name: str, same: Sequence[str], audits: Sequence[Audit]) -> Html:
 
 
 def _line(
-    audit: Audit,
+    audit: ReadAudit,
     score: Score,
     low: float,
     high: float,
@@ -168,13 +168,13 @@ def _scale(low: float, high: float, name: str, marks: Sequence[Mark], chance: fl
         )
     ]
     if marks:
-        said = " · ".join(f"{who} {show_end(value, name)}" for who, value in marks)
+        text = " · ".join(f"{who} {show_end(value, name)}" for who, value in marks)
         key = el("span", class_="reference-key")
-        rows.append(el("p", key, f"Published: {said}", class_="quiet references"))
+        rows.append(el("p", key, f"Published: {text}", class_="quiet references"))
     return join(ends, rows if guess or marks else None)
 
 
-def _foot(found: Sequence[tuple[Audit, Score]]) -> Html | None:
+def _foot(found: Sequence[tuple[ReadAudit, Score]]) -> Html | None:
     """Protocol and weights, each on hover and focus."""
     protocols = list(dict.fromkeys(in_words(s.protocol) for _, s in found if s.protocol))
     tips = []
@@ -190,28 +190,28 @@ def _foot(found: Sequence[tuple[Audit, Score]]) -> Html | None:
     return el("p", [join(" · " if i else None, tip) for i, tip in enumerate(tips)], class_="quiet protocol")
 
 
-def _tip(label: str, said: str) -> Html:
-    return el("span", label, el("span", said, class_="tip", role="tooltip"), class_="has-tip", tabindex="0")
+def _tip(label: str, text: str) -> Html:
+    return el("span", label, el("span", text, class_="tip", role="tooltip"), class_="has-tip", tabindex="0")
 
 
 def differences_section(found: Sequence[Difference]) -> Html:
     """Differences from the first model as a table; a difference whose interval contains zero is not clear."""
     pairs = {(d.base, d.other) for d in found}
-    said = None
+    text = None
     if len(pairs) == 1:
         base, other = next(iter(pairs))
-        said = el("p", name_of(other), " minus ", name_of(base), class_="quiet")
+        text = el("p", name_of(other), " minus ", name_of(base), class_="quiet")
     rows = [_difference_row(d, named=len(pairs) > 1) for d in found]
     note = (
         "Intervals are over test images only: they do not say how much another training run with another seed "
         "would differ. No correction is made for looking at many scores."
     )
     table = frame("Differences", ["score", "verdict", "difference", "95 % interval", "how"], rows, (2, 3))
-    return join(said, table, el("p", note, class_="quiet"))
+    return join(text, table, el("p", note, class_="quiet"))
 
 
 def verdict(d: Difference) -> str:
-    """`higher`, `lower`, `no clear difference`, or why that cannot be said."""
+    """`higher`, `lower`, `no clear difference`, or why that is unknown."""
     if not math.isfinite(d.value):
         return "not comparable"
     if d.clear is None:
@@ -227,9 +227,9 @@ def how(d: Difference) -> str:
 
 
 def _difference_row(d: Difference, *, named: bool) -> Html:
-    said = verdict(d)
+    text = verdict(d)
     pair = join(el("br"), el("span", name_of(d.other), " − ", name_of(d.base), class_="quiet"))
-    tone = {"higher": "up", "lower": "down"}.get(said, "flat")
+    tone = {"higher": "up", "lower": "down"}.get(text, "flat")
     known = math.isfinite(d.low) and math.isfinite(d.high)
     span = (
         f"{show_change(d.low, d.name, unit=False)} to {show_change(d.high, d.name, unit=False)}"
@@ -239,7 +239,7 @@ def _difference_row(d: Difference, *, named: bool) -> Html:
     return el(
         "tr",
         el("th", explained(d.name), pair if named else None, scope="row"),
-        el("td", el("span", said, class_=f"verdict {tone}")),
+        el("td", el("span", text, class_=f"verdict {tone}")),
         el("td", show_change(d.value, d.name), class_="number"),
         el("td", span, class_="number"),
         el("td", how(d), class_="quiet"),

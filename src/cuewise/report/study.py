@@ -34,7 +34,7 @@ def write_study_page(document: Mapping[str, Any], folder: Path) -> Path:
     sections.append(("environment", "Environment", facts(mapping(document.get("environment")))))
     sections.append(("command", "Command", command_html(clean(document.get("command", "")))))
     title = f"The papers' claims at lab scale: {clean(document.get('lab', ''))}"
-    save(folder / "report.html", page_html(title, said(document), [], sections, figures))
+    save(folder / "report.html", page_html(title, headline_of(document), [], sections, figures))
     return folder / "report.html"
 
 
@@ -44,7 +44,7 @@ def _warnings(document: Mapping[str, Any]) -> Html | None:
     return el("div", [el("p", f"{text}.") for text in texts], class_="alarm", role="alert") if texts else None
 
 
-def said(document: Mapping[str, Any]) -> str:
+def headline_of(document: Mapping[str, Any]) -> str:
     """How many claims held."""
     claims = [c for s in mapping(document.get("studies")).values() for c in sequence(s.get("claims"))]
     asked = [c for c in claims if c["verdict"] != "not measured"]

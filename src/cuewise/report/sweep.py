@@ -3,62 +3,46 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from cuewise.report.declared import title_of
+from cuewise.report.declared import declared, kind_of, title_of
 from cuewise.report.figures import Figure, read_series
 from cuewise.report.numbers import finite
-from cuewise.report.reading import Audit, mapping
+from cuewise.report.reading import ReadAudit, mapping
 from cuewise.scores import Score
 
 FEWEST = 3  # settings of the dial
 # 97.5 % points of Student's t by degrees of freedom; from ten on the normal one is near enough
 T975 = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228)
-Test = Callable[[str], bool]
-
-
-def _starts(*words: str) -> Test:
-    return lambda name: name.startswith(words)
-
-
-# title, which scores, what the vertical axis says
-PANELS: tuple[tuple[str, Test, str], ...] = (
-    ("Shape bias", lambda n: n.split("/")[-1] == "shape_bias", "shape / (shape + texture)"),
-    ("Decisions for shape and for texture", _starts("shape_accuracy", "texture_accuracy"), "share of images"),
-    ("Accuracy", _starts("linear/", "cue/", "sketch", "silhouette", "stylized", "domains/"), "accuracy"),
-    ("Kind and breed", _starts("coarse/", "fine/"), "accuracy"),
-    ("Similarity of pairs", _starts("similarity/"), "cosine similarity"),
-)
 
 
 def sweep_figures(points: Sequence[tuple[float, Sequence[Score]]], dial: str = "α") -> list[Figure]:
     """Panels of lines over the dial. A setting given several times is several seeds: their mean and its t interval."""
-    out = []
     names = list(dict.fromkeys(s.name for _, scores in points for s in scores))
-    for title, wanted, ylabel in PANELS:
-        series: list[dict[str, Any]] = []
-        for name in filter(wanted, names):
-            line = _line(points, name)
-            if len(line["x"]) > 1:
-                label = title_of(name)
-                series.append(
-                    read_series(line, "lines", model="", place=len(series), label=label, position=len(series))
-                )
-        if series:
-            figure: Figure = {
-                "topic": "",
-                "title": f"{title} over {dial}",
-                "kind": "lines",
-                "xlabel": dial,
-                "ylabel": ylabel,
-                "series": series,
-                "note": "",
-            }
-            out.append(figure)
-    return out
+    panels: dict[str, list[str]] = {
+        k.panel: [] for audit in declared().values() for k in audit.kinds if k.panel
+    }
+    for name in names:
+        if panel := kind_of(name).panel:
+            panels[panel].append(name)
+    figures = [
+        _panel(panel, [(name, _line(points, name)) for name in own], dial) for panel, own in panels.items()
+    ]
+    return [figure for figure in figures if figure["series"]]
+
+
+def _panel(panel: str, lines: Sequence[tuple[str, dict[str, list[float]]]], dial: str) -> Figure:
+    """One figure; `panel` is "TITLE: AXIS" as audits declare it."""
+    title, _, axis = panel.partition(": ")
+    series = [
+        read_series(line, "lines", model="", place=k, label=title_of(name), position=k)
+        for k, (name, line) in enumerate((n, line) for n, line in lines if len(line["x"]) > 1)
+    ]
+    texts = {"title": f"{title} over {dial}", "xlabel": dial, "ylabel": axis, "note": "", "topic": ""}
+    return {**texts, "kind": "lines", "series": series}
 
 
 def _line(points: Sequence[tuple[float, Sequence[Score]]], name: str) -> dict[str, list[float]]:
@@ -100,7 +84,7 @@ def alpha_of(model: Mapping[str, Any]) -> float | None:
     return float(value) if finite(value) else None  # type: ignore[arg-type]
 
 
-def sweep(audits: Sequence[Audit]) -> list[Figure]:
+def sweep(audits: Sequence[ReadAudit]) -> list[Figure]:
     """The panels where models of one method and architecture differ in α, over three settings or more."""
     known = [(alpha_of(mapping(a.model)), a) for a in audits]
     points = [(alpha, a.scores) for alpha, a in known if alpha is not None]

@@ -9,7 +9,7 @@ from cuewise.report.declared import kind_of, title_of, topic_of, words
 from cuewise.report.markup import Html, clean, el, join, name_of
 from cuewise.report.numbers import NOTHING, digits, show, show_interval
 from cuewise.report.protocols import in_words
-from cuewise.report.reading import Audit, mapping, merged_names, sequence
+from cuewise.report.reading import ReadAudit, mapping, merged_names, sequence
 
 MOST_ROWS = 200  # of one table on the page; audit.json has all
 MOST_DECISIONS = 60  # of a table with one row per image
@@ -17,7 +17,7 @@ TALL_ROWS = 14  # a longer table scrolls inside its box
 OPEN_ROWS = 12  # tables up to this length are open
 
 
-def scores_table(audits: Sequence[Audit]) -> Html:
+def scores_table(audits: Sequence[ReadAudit]) -> Html:
     """Every score of every model, with its interval, count and protocol."""
     names = merged_names([{s.name: s for s in a.scores} for a in audits])
     if not names:
@@ -61,7 +61,7 @@ def frame(label: str, heads: Sequence[object], rows: Sequence[Html], numeric: Se
     return el("div", table, class_=tall, tabindex="0", role="region", aria_label=label)
 
 
-def tables_html(audits: Sequence[Audit]) -> list[tuple[str, Html]]:
+def tables_html(audits: Sequence[ReadAudit]) -> list[tuple[str, Html]]:
     """(topic, block) of the audits' own tables; several models' tables of one name share a heading."""
     out = []
     for name in sorted(merged_names([a.tables for a in audits]), key=lambda n: n.endswith("decisions")):
@@ -93,8 +93,8 @@ def _table(title: str, table: Mapping[str, Any], owner: str, most: int) -> Html:
         return el("p", who, "this table is empty.", class_="placeholder")
     body = [el("tr", *[_cell(v) for v in _fit(row, len(columns))]) for row in rows[:most]]
     more = f"The first {most} of {len(rows):,} rows; all are in audit.json." if len(rows) > most else ""
-    said = f"{len(rows):,} {'row' if len(rows) == 1 else 'rows'}"
-    summary = el("summary", name_of(owner) if owner else None, f" · {said}" if owner else said)
+    text = f"{len(rows):,} {'row' if len(rows) == 1 else 'rows'}"
+    summary = el("summary", name_of(owner) if owner else None, f" · {text}" if owner else text)
     numeric = [i for i in range(len(columns)) if all(_is_number(r[i]) for r in rows if len(r) > i)]
     shown = frame(label, columns, body, numeric)
     return el(

@@ -9,17 +9,16 @@ from typing import Any
 
 import numpy as np
 
+from cuewise.report.declared import declared
 from cuewise.report.figures import Figure, read_series
 from cuewise.report.markup import clean
-from cuewise.report.reading import Audit
+from cuewise.report.reading import ReadAudit
 from cuewise.scores import Score
 
 FEWEST = 3  # models
-TEXTURE = ("texture_classes/accuracy", "cue/texture_only", "texture")
-CLEAN = ("linear/", "accuracy/", "top1/", "knn/")
 
 
-def zoo(audits: Sequence[Audit]) -> tuple[list[Figure], list[dict[str, Any]]]:
+def zoo(audits: Sequence[ReadAudit]) -> tuple[list[Figure], list[dict[str, Any]]]:
     """The scatter with a name at each model, and how clean and texture accuracy go together with each family left out."""
     names = _shared_names(audits)
     if len(audits) < FEWEST or names is None:
@@ -41,20 +40,23 @@ def zoo(audits: Sequence[Audit]) -> tuple[list[Figure], list[dict[str, Any]]]:
     return [figure], [_correlations(points)]
 
 
-def _shared_names(audits: Sequence[Audit]) -> tuple[str, str] | None:
-    """(clean, texture): the first score names of each kind that every model has."""
+def _shared_names(audits: Sequence[ReadAudit]) -> tuple[str, str] | None:
+    """Accuracy on images and on textures: the first scores that audits declare for these axes and every model has."""
     held = [{s.name for s in a.scores} for a in audits]
     shared = set.intersection(*held) if held else set()
-    texture = next((n for n in TEXTURE if n in shared), None)
-    clean_ = next(
-        (s.name for kind in CLEAN for s in (audits[0].scores if audits else ())
-         if s.name in shared and s.name.startswith(kind) and "conflict" not in s.name),
-        None,
-    )  # fmt: skip
-    return (clean_, texture) if clean_ and texture else None
+    images, textures = (
+        _first(axis, audits[0].scores, shared) if shared else None for axis in ("images", "textures")
+    )
+    return (images, textures) if images and textures else None
 
 
-def _point(audit: Audit, on_images: Score, on_textures: Score) -> dict[str, Any]:
+def _first(axis: str, scores: Sequence[Score], shared: set[str]) -> str | None:
+    kinds = [k for audit in declared().values() for k in audit.kinds if k.zoo == axis]
+    names = [s.name for s in scores if s.name in shared and "conflict" not in s.name]
+    return next((name for k in kinds for name in names if k.matches(name)), None)
+
+
+def _point(audit: ReadAudit, on_images: Score, on_textures: Score) -> dict[str, Any]:
     data = {"x": [on_images.value], "y": [on_textures.value], "text": [audit.name]}
     bounds = {"low": [on_textures.low], "high": [on_textures.high]}
     return read_series({**data, **bounds}, "scatter", model=audit.name, place=audit.place)
@@ -84,7 +86,7 @@ def _ranks(x: Sequence[float]) -> list[float]:
     return [float((values < v).sum() + ((values == v).sum() + 1) / 2) for v in values]
 
 
-def _correlations(points: Sequence[tuple[Audit, Score, Score]]) -> dict[str, Any]:
+def _correlations(points: Sequence[tuple[ReadAudit, Score, Score]]) -> dict[str, Any]:
     families = [family(a.model.get("arch")) for a, _, _ in points]
     rows: list[list[Any]] = []
     for left_out in [None, *sorted(set(families))]:

@@ -18,7 +18,6 @@ ENOUGH_SEEDS = 5  # with fewer, intervals are so wide that only large effects ca
 Cell = tuple[str, str]  # arm, quantity
 HELD, LEANING, NOT_HELD, OPPOSITE = "held", "leaning", "not held", "opposite"
 NOT_MEASURED = "not measured"
-VERDICTS = (HELD, LEANING, NOT_HELD, OPPOSITE, NOT_MEASURED)
 
 
 @dataclass(frozen=True)

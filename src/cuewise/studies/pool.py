@@ -19,7 +19,7 @@ TRIES = 3  # of a job whose worker dies
 PATIENCE = 120.0  # seconds for workers to write a checkpoint after Ctrl-C
 
 
-class Worker:
+class StudyWorker:
     """One process and the number of its current job."""
 
     def __init__(self, threads: int, log: Path) -> None:
@@ -77,17 +77,17 @@ def run_all(
     """Give every line to a worker and every answer to `done`, in the order of arrival; `tick` is called each second."""
     waiting, tries = list(range(len(lines))), [0] * len(lines)
     waiting.reverse()
-    running: list[Worker] = []
+    running: list[StudyWorker] = []
     selector = selectors.DefaultSelector()
 
     def start() -> None:
-        worker = Worker(threads, log)
+        worker = StudyWorker(threads, log)
         running.append(worker)
         assert worker.process.stdout is not None
         selector.register(worker.process.stdout, selectors.EVENT_READ, worker)
         feed(worker)
 
-    def feed(worker: Worker) -> None:
+    def feed(worker: StudyWorker) -> None:
         worker.job = None
         if waiting:
             worker.give(number := waiting.pop(), lines[number])
@@ -97,7 +97,7 @@ def run_all(
             start()
         while any(w.job is not None for w in running):
             for key, _ in selector.select(timeout=1.0):
-                worker: Worker = key.data
+                worker: StudyWorker = key.data
                 number, answer = worker.job, worker.answer()
                 if answer is not None and number is not None:
                     raise_error(answer, log)

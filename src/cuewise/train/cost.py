@@ -79,7 +79,7 @@ def forward_pass(encoder: Encoder, batch: int, device: torch.device) -> Callable
     return work
 
 
-class Work:
+class TrainingStep:
     """A training step that can be repeated, and what it holds in memory."""
 
     def __init__(self, holder: nn.Module, step: Callable[[], None]) -> None:
@@ -89,7 +89,7 @@ class Work:
         self.step()
 
 
-def model_step(encoder: Encoder, batch: int, device: torch.device) -> Work:
+def model_step(encoder: Encoder, batch: int, device: torch.device) -> TrainingStep:
     """Forward and backward of the features."""
     x = torch.randn(batch, 3, encoder.card.size, encoder.card.size, device=device)
 
@@ -97,10 +97,10 @@ def model_step(encoder: Encoder, batch: int, device: torch.device) -> Work:
         encoder.zero_grad()
         encoder(x).square().mean().backward()  # type: ignore[no-untyped-call]
 
-    return Work(encoder, work)
+    return TrainingStep(encoder, work)
 
 
-def method_step(method: Method, batch: Batch, config: Config) -> Work:
+def method_step(method: Method, batch: Batch, config: Config) -> TrainingStep:
     """The method's own step: forward, backward, optimiser."""
     # a rate of nearly zero: the numbers are made up, and must stay finite over many steps
     optimizer = build_optimizer(method.train(), replace(config.optim, lr=1e-12), config.batch_size)
@@ -117,7 +117,7 @@ def method_step(method: Method, batch: Batch, config: Config) -> Work:
         optimizer.step()
         optimizer.zero_grad()
 
-    return Work(method, work)
+    return TrainingStep(method, work)
 
 
 def made_up(method: Method, n: int, device: torch.device) -> Batch:

@@ -59,7 +59,7 @@ class Watch:
         self.warm = warm  # steps before a loss at chance counts as stuck
         self.flat: deque[bool] = deque(maxlen=self.PATIENCE)
         self.stuck: deque[bool] = deque(maxlen=self.PATIENCE)
-        self.said: set[str] = set()
+        self.warned: set[str] = set()
 
     def look(self, step: int, loss: float, dials: dict[str, float]) -> list[str]:
         """New warnings after a reading."""
@@ -93,7 +93,7 @@ class Watch:
         return out
 
     def _once(self, key: str, text: str) -> list[str]:
-        if key in self.said:
+        if key in self.warned:
             return []
-        self.said.add(key)
+        self.warned.add(key)
         return [f"warning: {text}"]

@@ -15,6 +15,7 @@ import torch.distributed as dist
 from lightning_fabric import Fabric
 from torch import Tensor
 
+from cuewise import ahead
 from cuewise.config import Config
 from cuewise.data import Batch, Loader
 from cuewise.errors import Interrupted, UserError
@@ -72,6 +73,7 @@ def fit(run: Run, banner: Sequence[str] = (), started: Callable[[], None] | None
     telemetry, saved = Telemetry(run, last), time.monotonic()
     for line in banner if run.step < last else ():
         telemetry.say(line)
+    ahead.wait("views")
     run.method.train()
     with stop_signal() as stop:
         batches = loader.batches(epoch=run.step // per_epoch, step=run.step % per_epoch, epochs=config.epochs)

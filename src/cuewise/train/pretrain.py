@@ -19,7 +19,7 @@ from cuewise.encoders.load import save_encoder
 from cuewise.encoders.spaces import Heads, save_heads
 from cuewise.errors import UserError
 from cuewise.files import explain_full_disk, write_json, write_text
-from cuewise.folders import Claim, check_folder, claim_folder
+from cuewise.folders import HeldFolder, check_folder, claim_folder
 from cuewise.methods import Method
 from cuewise.objectives.neighbours import knn_votes
 from cuewise.scores import proportion
@@ -92,7 +92,7 @@ def run_pretrain(
 @contextmanager
 def claimed(
     out: Path, fabric: Any, resume: bool, overwrite: bool, reads: Sequence[str]
-) -> Iterator[Claim | None]:
+) -> Iterator[HeldFolder | None]:
     """Hold RUN in the first process, the one that writes; all processes end where it is refused."""
     refusal, claim = None, None
     with ExitStack() as stack:
@@ -108,7 +108,7 @@ def claimed(
         yield claim
 
 
-def train(run: Run, data: Dataset, resuming: bool, claim: Claim | None) -> None:
+def train(run: Run, data: Dataset, resuming: bool, claim: HeldFolder | None) -> None:
     """Write what is known before training, resume from a checkpoint if there is one, train."""
     out, fabric = run.folder, run.fabric
     if fabric.is_global_zero:
@@ -177,7 +177,7 @@ def share_statistics(method: Method, fabric: Any) -> None:
 
 
 def usable_images(config: Config, data: Dataset) -> Dataset:
-    """The images that the method can learn from; how many others there are is said."""
+    """The images that the method can learn from; the number of others is printed."""
     found = config.method_class.usable(config.setup(len(data.classes)), data)
     if not len(found):
         raise UserError(f"--method {config.method} can use none of the {len(data)} images: it needs boxes")

@@ -12,11 +12,9 @@ from cuewise.errors import UserError
 from cuewise.methods import Setup, ViewSpec
 from cuewise.views import NEGATIVES, RECIPES, Negative, Recipe, Styles, View, Views, augmentation
 from cuewise.views.box_sources import box_source
-from cuewise.views.object_crops import ObjectCrops, mean_area
-from cuewise.views.object_crops import Settings as CropSettings
+from cuewise.views.object_crops import CropSettings, ObjectCrops, mean_area
 from cuewise.views.partners import made_copies
-from cuewise.views.suppress import Settings as SuppressSettings
-from cuewise.views.suppress import hashable
+from cuewise.views.suppress import SuppressSettings, hashable
 
 
 def build_views(config: Config, data: Dataset) -> Views:

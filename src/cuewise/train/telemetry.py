@@ -38,7 +38,7 @@ class Telemetry:
         )
         self.estimated = False
         self.boxed, self.unboxed = 0, 0  # images of object-aware crops
-        self.told = False
+        self.warned = False
         self.restart()
 
     def restart(self) -> None:
@@ -102,8 +102,8 @@ class Telemetry:
             self.log.row(row)
         for line in self.watch.look(run.step, self.shown, row):
             self.say(line)
-        if self.unboxed and not self.told:
-            self.told = True
+        if self.unboxed and not self.warned:
+            self.warned = True
             self.say(
                 f"{self.unboxed} of the first {self.boxed + self.unboxed} images have no box that can be used: their crops "
                 "are ordinary ones (train/boxed in metrics.jsonl is the share with boxes)"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -61,37 +60,25 @@ def audit(
     cuewise audit runs/plain --out audits/plain
     cuewise audit runs/plain runs/shape --out audits/both --train photos --test sketches --only accuracy,shape_bias
     """
-    from cuewise.audits.run import audit_models, comparison, finish
-    from cuewise.audits.saved import unfinished
-    from cuewise.folders import claim_folder
-    from cuewise.report.folders import report_audits
+    from cuewise.report.folders import audit_into
 
-    place, sets = Path(out), (texts(train), texts(test))
-    reads = [*(str(m) for m in model if isinstance(m, str | Path)), *sets[0], *sets[1]]
-    with claim_folder(place, "audit", resume=unfinished(place), overwrite=overwrite, reads=reads) as claim:
-        if claim.resuming:
-            print(f"{out}: resuming an interrupted audit", file=sys.stderr, flush=True)
-        found = audit_models(
-            [specified(m, space, pretrained) for m in model],
-            place,
-            train=sets[0],
-            test=sets[1],
-            only=several(only),
-            size=size,
-            seed=seed,
-            device=device,
-            limit=limit,
-            answers=answers,
-            class_map=optional(class_map),
-            options={name: optional(value) for name, value in options.items()},
-            workers=None if workers == "auto" else int(workers),
-            engine=engine,
-            address=address,
-            unfinished=True,
-            started=claim.started,
-            names=texts(name) or None,
-        )
-        result = report_audits(found, place)
-        claim.finished()
-        finish(place)
-    return {**result, **comparison([document for _, document in found])}
+    sets = {"train": texts(train), "test": texts(test)}
+    return audit_into(
+        [specified(m, space, pretrained) for m in model],
+        Path(out),
+        overwrite=overwrite,
+        reads=[*(str(m) for m in model if isinstance(m, str | Path)), *sets["train"], *sets["test"]],
+        **sets,
+        only=several(only),
+        size=size,
+        seed=seed,
+        device=device,
+        limit=limit,
+        answers=answers,
+        class_map=optional(class_map),
+        options={name: optional(value) for name, value in options.items()},
+        workers=None if workers == "auto" else int(workers),
+        engine=engine,
+        address=address,
+        names=texts(name) or None,
+    )

@@ -14,7 +14,7 @@ def check(
         str, "package.module:Name, or package.module for every member in it, also in the working folder"
     ],
 ) -> Result:
-    """Put a method, cue, negative, audit, probe, maker, source or study of your own through the contract battery.
+    """Put a method, cue, negative, augmentation, audit, probe, maker, source or study of your own through the contract battery.
 
     cuewise check my_methods:Align
     cuewise check my_cues

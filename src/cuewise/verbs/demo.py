@@ -21,6 +21,9 @@ def demo(
     cuewise demo
     cuewise demo --out runs/again --overwrite
     """
+    from cuewise import ahead
+
+    ahead.begin("views")  # beside the imports that follow
     from cuewise.story import run_demo
 
     return run_demo(Path(out), overwrite=overwrite)

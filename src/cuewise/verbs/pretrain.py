@@ -38,6 +38,9 @@ def pretrain(
     cuewise pretrain photos --out runs/plain
     cuewise pretrain photos --out runs/shape --negatives patch --alpha 2 --suppress anisotropic
     """
+    from cuewise import ahead
+
+    ahead.begin("views")  # beside the imports that follow
     from cuewise.config import Config, dotted, refuse_code
     from cuewise.encoders.load import with_pretrained
     from cuewise.errors import UserError

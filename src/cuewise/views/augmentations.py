@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cuewise.errors import UserError, unknown
-from cuewise.registry import import_users_module, outside
+from cuewise.registry import Registry, import_users_module, instances_of, outside
 from cuewise.views.params import ViewParams
 
 if TYPE_CHECKING:
@@ -81,6 +81,7 @@ FLIP = Augmentation("flip", "mirrored left to right", ("flip",), {"flip_p": 0.5}
 SOLARIZE = Augmentation("solarize", "bright values inverted", ("solarize",), {"solarize_p": 0.2})
 CROP = Augmentation("crop", "the random-resized crop", ("crop", "region"))
 _AUGMENTATIONS = {a.name: a for a in (COLOR, ROTATION, TEXTURE, BLUR, FLIP, SOLARIZE, CROP)}
+AUGMENTATIONS = Registry[Augmentation]("augmentation", "cuewise.views", instances_of(Augmentation))
 RESERVED = ("v", "z0", "all")  # names of embedding spaces
 
 

@@ -1,12 +1,13 @@
-"""Gaussian blur as Pillow makes it, to the bit: three extended box blurs a direction, 24-bit weights."""
+"""Gaussian blur as Pillow makes it, to the bit: three extended box blurs per direction, 24-bit weights."""
 
 from __future__ import annotations
 
 import math
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from cuewise.kernels import kernel, part
 
 Pixels = NDArray[np.uint8]
 f32 = np.float32
@@ -16,7 +17,7 @@ PASSES = 3
 BITS = 24
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def box_radius(sigma: float) -> f32:
     """Radius of the extended box whose threefold use has variance σ² (Gwosdek et al. 2011, eq. 7, 11, 14)."""
     variance = f32(f32(sigma) * f32(sigma) / f32(PASSES))
@@ -28,7 +29,7 @@ def box_radius(sigma: float) -> f32:
     return f32(whole + part)
 
 
-@njit(cache=True, nogil=True)
+@part
 def _box(source: Pixels, target: Pixels, step: int, radius: int, inner: u32, edge: u32) -> None:
     """One box blur of flat bytes along neighbours `step` apart; the first and last (radius + 1)·step are left.
 
@@ -55,13 +56,13 @@ def _box(source: Pixels, target: Pixels, step: int, radius: int, inner: u32, edg
         _wide_box(source, out, step, radius, inner, edge)
 
 
-@njit(cache=True, nogil=True)
+@part
 def _weighed(whole: u32, ends: u32, inner: u32, edge: u32) -> np.uint8:
     total = u32(u32(whole * inner) + u32(ends * edge))
     return np.uint8(u32(total + u32(1 << (BITS - 1))) >> u32(BITS))
 
 
-@njit(cache=True, nogil=True)
+@part
 def _wide_box(source: Pixels, out: Pixels, step: int, radius: int, inner: u32, edge: u32) -> None:
     """Any radius: running sums, one for each of `step` interleaved lines."""
     whole = np.zeros(step, u32)
@@ -82,13 +83,13 @@ def _wide_box(source: Pixels, out: Pixels, step: int, radius: int, inner: u32, e
             whole[c] = u32(total - u32(leaves[c]))
 
 
-@njit(cache=True, nogil=True)
+@part
 def _copy(source: Pixels, target: Pixels) -> None:
     for i in range(target.size):
         target[i] = source[i]
 
 
-@njit(cache=True, nogil=True)
+@part
 def _repeat_sides(padded: Pixels, pad: int) -> None:
     """Fill `pad` pixels left and right of each row (H×3W bytes) with the border pixel."""
     last = padded.shape[1] - 3 * pad - 3
@@ -99,7 +100,7 @@ def _repeat_sides(padded: Pixels, pad: int) -> None:
             row[last + 3 + x] = row[last + x % 3]
 
 
-@njit(cache=True, nogil=True)
+@part
 def _repeat_ends(padded: Pixels, pad: int) -> None:
     """Fill `pad` rows above and below with the border row."""
     last = padded.shape[0] - pad - 1
@@ -108,7 +109,7 @@ def _repeat_ends(padded: Pixels, pad: int) -> None:
         _copy(padded[last], padded[last + 1 + y])
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def blur(rows: Pixels, sigma: float, scratch: Pixels) -> None:
     """Blur H×3W bytes in place; scratch: at least `scratch_bytes` long."""
     exact = box_radius(sigma)
@@ -136,6 +137,6 @@ def blur(rows: Pixels, sigma: float, scratch: Pixels) -> None:
 
 
 def scratch_bytes(size: int, sigma: float) -> int:
-    """Room for two padded copies of a size×size image."""
+    """Bytes for two padded copies of a size×size image."""
     pad = int(box_radius(sigma)) + 1
     return 6 * (size + 2 * pad) ** 2

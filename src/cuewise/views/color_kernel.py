@@ -7,8 +7,9 @@ colours, and the tests repeat that. Rows are short enough to stay in the first c
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from cuewise.kernels import kernel, part
 
 Row = NDArray[np.uint8]  # 3·W bytes
 f32 = np.float32
@@ -16,19 +17,19 @@ f32 = np.float32
 BRIGHTNESS, CONTRAST, SATURATION, HUE = 1, 2, 3, 4
 
 
-@njit(cache=True, nogil=True)
+@part
 def _byte(x: f32) -> np.uint8:
     """Cut to 0..255 and drop the fraction."""
     return np.uint8(min(max(x, f32(0)), f32(255)))
 
 
-@njit(cache=True, nogil=True)
+@part
 def _luma(r: np.uint8, g: np.uint8, b: np.uint8) -> np.uint32:
     weighed = np.uint32(19595) * r + np.uint32(38470) * g + np.uint32(7471) * b
     return np.uint32((weighed + np.uint32(32768)) >> np.uint32(16))
 
 
-@njit(cache=True, nogil=True)
+@part
 def luma_sum(row: Row) -> np.uint32:
     """Σ of the grey values of a row."""
     total = np.uint32(0)
@@ -37,14 +38,14 @@ def luma_sum(row: Row) -> np.uint32:
     return total
 
 
-@njit(cache=True, nogil=True)
+@part
 def blend(row: Row, flat: f32, factor: f32) -> None:
     """flat + factor · (value - flat): brightness with flat = 0, contrast with the mean grey."""
     for i in range(row.size):
         row[i] = _byte(flat + factor * (f32(row[i]) - flat))
 
 
-@njit(cache=True, nogil=True)
+@part
 def saturate(row: Row, factor: f32) -> None:
     """grey + factor · (value - grey), the grey of each pixel."""
     for i in range(row.size // 3):
@@ -55,7 +56,7 @@ def saturate(row: Row, factor: f32) -> None:
         row[3 * i + 2] = _byte(grey + factor * (f32(b) - grey))
 
 
-@njit(cache=True, nogil=True)
+@part
 def _channel(value: f32, chroma: f32, hue: f32, offset: f32) -> np.uint8:
     """One channel from hue in 1/1530 turns: value less chroma times a trapezium of the hue.
 
@@ -67,7 +68,7 @@ def _channel(value: f32, chroma: f32, hue: f32, offset: f32) -> np.uint8:
     return np.uint8(value - np.floor(chroma * weight * f32(1 / 65025) + f32(0.5)))
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def turn_hue(row: Row, shift: int) -> None:
     """To 8-bit HSV, hue + shift modulo 256, and back; shift in 0..255."""
     for i in range(row.size // 3):
@@ -91,7 +92,7 @@ def turn_hue(row: Row, shift: int) -> None:
         row[3 * i + 2] = _channel(high, chroma, hue * f32(6), f32(255))
 
 
-@njit(cache=True, nogil=True)
+@part
 def to_gray(row: Row) -> None:
     """Three equal channels of Pillow's L."""
     for i in range(row.size // 3):
@@ -99,7 +100,7 @@ def to_gray(row: Row) -> None:
         row[3 * i] = row[3 * i + 1] = row[3 * i + 2] = grey
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def solarize(values: NDArray[np.uint8], threshold: int) -> None:
     """Invert the values from `threshold` on; 256 inverts none."""
     limit = np.uint32(max(0, min(256, threshold)))
@@ -107,7 +108,7 @@ def solarize(values: NDArray[np.uint8], threshold: int) -> None:
         values[i] = np.uint8(255 - values[i]) if np.uint32(values[i]) >= limit else values[i]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def color(
     rows: NDArray[np.uint8],
     order: tuple[int, int, int, int],
@@ -139,7 +140,7 @@ def color(
             to_gray(rows[y])
 
 
-@njit(cache=True, nogil=True)
+@part
 def _operate(row: Row, operation: int, factors: tuple[f32, f32, f32], shift: int) -> None:
     if operation == BRIGHTNESS:
         blend(row, f32(0), factors[0])

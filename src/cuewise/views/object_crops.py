@@ -57,7 +57,7 @@ class GivenBoxes:
 
 
 @dataclass
-class Settings:
+class CropSettings:
     """--set crops.*"""
 
     mode: Annotated[str, "what the other view is a crop of: dilate, scene (the whole image) or shift"] = (

@@ -12,10 +12,12 @@ from typing import Any, cast
 
 import numpy as np
 from llvmlite import ir  # type: ignore[import-untyped]
-from numba import njit, types
+from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 from numpy.typing import NDArray
+
+from cuewise.kernels import kernel, part
 
 Pixels = NDArray[np.uint8]
 Starts = NDArray[np.int64]  # n×2: first source pixel, count of taps
@@ -107,7 +109,7 @@ weigh_32_bytes = _weigher(rows=1, lanes=32, stored=32)
 weigh_byte = _weigher(rows=1, lanes=1, stored=1)
 
 
-@njit(cache=True, nogil=True)
+@part
 def weights(source: int, target: int, first: int, starts: Starts, taps: Taps) -> None:
     """Triangle filter of `source` → `target` pixels, for the outputs from `first` on."""
     scale = source / target
@@ -129,7 +131,7 @@ def weights(source: int, target: int, first: int, starts: Starts, taps: Taps) ->
         starts[i, 0], starts[i, 1] = low, n
 
 
-@njit(cache=True, nogil=True)
+@part
 def across(source: int, stride: int, rows: int, starts: Starts, taps: Taps, target: int, step: int) -> None:
     """Horizontal pass over addresses: `rows` rows, `stride` apart in the source and `step` in the target."""
     last = starts.shape[0] - 1
@@ -151,7 +153,7 @@ def across(source: int, stride: int, rows: int, starts: Starts, taps: Taps, targ
             weigh_pixel(at, 0, 3, weights_at + x * tap_bytes, n, to + 3 * x, 0)
 
 
-@njit(cache=True, nogil=True)
+@part
 def down(source: int, stride: int, length: int, starts: Starts, taps: Taps, target: int, step: int) -> None:
     """Vertical pass over addresses: rows of `length` bytes."""
     weights_at, tap_bytes = taps.ctypes.data, 4 * taps.shape[1]
@@ -168,7 +170,7 @@ def down(source: int, stride: int, length: int, starts: Starts, taps: Taps, targ
             weigh_32_bytes(line + x, 0, stride, k, n, to + x, 0)
 
 
-@njit(cache=True, nogil=True)
+@part
 def reverse(rows: Starts | Taps) -> None:
     """Turn the order of rows around, in place; loops instead of slices, which take seconds to compile."""
     for i in range(rows.shape[0] // 2):
@@ -177,7 +179,7 @@ def reverse(rows: Starts | Taps) -> None:
             rows[i, k], rows[j, k] = rows[j, k], rows[i, k]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def resize(
     image: Pixels,
     crop: tuple[int, int, int, int],
@@ -204,16 +206,16 @@ def resize(
         reverse(x_taps)
     first = y_starts[0, 0]
     used = y_starts[rows - 1, 0] + y_starts[rows - 1, 1] - first
-    source = image.ctypes.data + (top + first) * stride + 3 * left
+    source = np.int64(image.ctypes.data) + (top + first) * stride + 3 * left
     for y in range(rows):
         y_starts[y, 0] -= first
     step = 3 * columns
-    middle = scratch.ctypes.data
+    middle, target = np.int64(scratch.ctypes.data), np.int64(out.ctypes.data)
     # Pillow 13: the vertical pass goes first where the height shrinks by more than twice what the width does
     shrink_y, shrink_x = height - full[0], width - full[1]
     if shrink_y > 0 and shrink_y > 2 * shrink_x:
         down(source, stride, 3 * width, y_starts, y_taps, middle, 3 * width)
-        across(middle, 3 * width, rows, x_starts, x_taps, out.ctypes.data, step)
+        across(middle, 3 * width, rows, x_starts, x_taps, target, step)
         return
     at_end = top + first + used == image.shape[0] and left + width == image.shape[1]
     inside = used - 1 if at_end else used
@@ -223,16 +225,18 @@ def resize(
         tail = scratch[used * step :]
         for x in range(3 * width):
             tail[x] = image[image.shape[0] - 1, left + x // 3, x % 3]
-        across(tail.ctypes.data, stride, used - inside, x_starts, x_taps, middle + inside * step, step)
-    down(middle, step, step, y_starts, y_taps, out.ctypes.data, step)
+        across(
+            np.int64(tail.ctypes.data), stride, used - inside, x_starts, x_taps, middle + inside * step, step
+        )
+    down(middle, step, step, y_starts, y_taps, target, step)
 
 
-@njit(cache=True, nogil=True)
+@part
 def tap_count(source: int, target: int) -> int:
     """The most weights that one output pixel can have."""
     return ceil(max(source / target, 1.0)) * 2 + 1
 
 
 def scratch_bytes(height: int, width: int, rows: int, columns: int) -> int:
-    """Room for what stands between the passes, one copied row, and a pixel read four bytes at a time."""
+    """Bytes for what lies between the passes, one copied row, and a pixel read four bytes at a time."""
     return 3 * (max(height * columns, width * rows) + width) + 64

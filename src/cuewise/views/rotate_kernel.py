@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from cuewise.kernels import kernel
 
 Pixels = NDArray[np.uint8]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def turned(image: Pixels, quarters: int) -> Pixels:
     """A square image turned counter-clockwise by 1, 2 or 3 quarters."""
     size = image.shape[0]

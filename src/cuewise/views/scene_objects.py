@@ -25,7 +25,7 @@ class SceneObjects:
     The views are, in order: two of the object (random-resized crops of its region), the object and the scene as they are.
 
     smallest  boxes of fewer pixels than this squared are not used
-    target    an object smaller than this squared is shown with some of what is around it, up to this many pixels a side
+    target    an object smaller than this squared is shown with some of what is around it, up to this many pixels per side
     """
 
     source: BoxSource

@@ -27,7 +27,7 @@ COPY = "copy"  # what is drawn of copies made beforehand: the number of the set
 
 
 @dataclass(frozen=True)
-class Settings:
+class SuppressSettings:
     """The policy of --suppress; the filter's own options stand beside these."""
 
     pairing: Annotated[

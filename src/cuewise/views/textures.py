@@ -128,7 +128,7 @@ def stored(file: Path) -> Pixels | None:
         return None
 
 
-_said: set[str] = set()
+_warned: set[str] = set()
 
 
 def store(file: Path, texture: Pixels) -> None:
@@ -139,7 +139,7 @@ def store(file: Path, texture: Pixels) -> None:
         write_bytes(file, data.tobytes(), shared=True, sync=False)
     except OSError as error:
         why = error.strerror or str(error)
-        if why not in _said:
-            _said.add(why)
+        if why not in _warned:
+            _warned.add(why)
             print(f"cuewise: textures cannot be kept in {folder()} ({why}): made again each time; "
                   "free some space or set CUEWISE_CACHE", file=sys.stderr, flush=True)  # fmt: skip

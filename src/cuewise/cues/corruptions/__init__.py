@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from cuewise.cues.corruptions import blur, digital, noise, weather
-from cuewise.cues.corruptions.source import Bytes, Source
+from cuewise.cues.corruptions.source import Bytes, CorruptionInput
 from cuewise.cues.corruptions.spatter import spatter
 from cuewise.errors import UserError
 
@@ -31,7 +31,7 @@ class Corruption:
     name: str
     family: str
     in_mce: bool
-    function: Callable[[Source, int, np.random.Generator], Bytes]
+    function: Callable[[CorruptionInput, int, np.random.Generator], Bytes]
 
 
 def _table() -> dict[str, Corruption]:
@@ -97,7 +97,9 @@ def corrupt(
     frost_images: a folder of photographs of frost; without it, frost is drawn.
     """
     _check(image, (name,), (severity,))
-    source = Source(image, severities=(severity,), scale_to_image=scale_to_image, frost_images=frost_images)
+    source = CorruptionInput(
+        image, severities=(severity,), scale_to_image=scale_to_image, frost_images=frost_images
+    )
     return source.finish(CORRUPTIONS[name].function(source, severity, rng))
 
 
@@ -119,7 +121,9 @@ def variants(
     chosen = [c.name for c in CORRUPTIONS.values() if c.in_mce] if corruptions is None else list(corruptions)
     strengths = tuple(severities)
     _check(image, chosen, strengths)
-    source = Source(image, severities=strengths, scale_to_image=scale_to_image, frost_images=frost_images)
+    source = CorruptionInput(
+        image, severities=strengths, scale_to_image=scale_to_image, frost_images=frost_images
+    )
     for corruption in chosen:
         for severity in strengths:
             rng = corruption_rng(seed, name, corruption, severity)

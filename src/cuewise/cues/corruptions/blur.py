@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from cuewise.cues.corruptions.filters import floats_to_bytes
 from cuewise.cues.corruptions.lanes import sums_of_zooms
-from cuewise.cues.corruptions.source import Bytes, Floats, Source
+from cuewise.cues.corruptions.source import Bytes, CorruptionInput, Floats
 from cuewise.cues.corruptions.taps import apply_taps, defocus_disk, gaussian_taps, streak_taps
 
 GAUSSIAN_BLUR = (1, 2, 3, 4, 6)  # σ
@@ -35,11 +35,11 @@ def gaussian(image: Bytes, sigma: float, scale: float) -> Bytes:
     return as_bytes(np.asarray(blurred, dtype=np.float32), image.shape)
 
 
-def gaussian_blur(source: Source, severity: int, rng: np.random.Generator) -> Bytes:
+def gaussian_blur(source: CorruptionInput, severity: int, rng: np.random.Generator) -> Bytes:
     return gaussian(source.image, GAUSSIAN_BLUR[severity - 1], source.scale)
 
 
-def defocus_blur(source: Source, severity: int, rng: np.random.Generator) -> Bytes:
+def defocus_blur(source: CorruptionInput, severity: int, rng: np.random.Generator) -> Bytes:
     disk = defocus_disk(*DEFOCUS[severity - 1], source.scale)
     reach = max(
         defocus_disk(*row, source.scale).reach for row in DEFOCUS
@@ -60,11 +60,11 @@ def defocus_blur(source: Source, severity: int, rng: np.random.Generator) -> Byt
     return as_bytes(np.ascontiguousarray(values), source.image.shape)
 
 
-def motion_blur(source: Source, severity: int, rng: np.random.Generator) -> Bytes:
+def motion_blur(source: CorruptionInput, severity: int, rng: np.random.Generator) -> Bytes:
     return blur_along(source, severity, rng.uniform(-45.0, 45.0))
 
 
-def blur_along(source: Source, severity: int, degrees: float) -> Bytes:
+def blur_along(source: CorruptionInput, severity: int, degrees: float) -> Bytes:
     """Motion blur in a given direction."""
     radius, sigma = MOTION[severity - 1]
     taps = streak_taps(radius, sigma, degrees, source.scale)
@@ -105,7 +105,7 @@ def _zoom_plan(height: int, width: int, severities: tuple[int, ...]) -> tuple[ND
     return rows, parts[0], columns.astype(np.uint64), parts[1], np.array(list(members.values()), np.uint64)
 
 
-def zoom_blur(source: Source, severity: int, rng: np.random.Generator) -> Bytes:
+def zoom_blur(source: CorruptionInput, severity: int, rng: np.random.Generator) -> Bytes:
     if severity not in source.zoomed:  # severities share most of their zooms: all that will be asked at once
         rows, row_parts, columns, column_parts, members = _zoom_plan(
             source.height, source.width, source.severities
@@ -156,7 +156,7 @@ def take_pixels(image: Bytes, origin: NDArray[np.uint32], out: Bytes) -> None:
             out[p, c] = image[origin[p], c]
 
 
-def glass_blur(source: Source, severity: int, rng: np.random.Generator) -> Bytes:
+def glass_blur(source: CorruptionInput, severity: int, rng: np.random.Generator) -> Bytes:
     _, published, rounds = GLASS[severity - 1]
     reach = max(1, round(published * source.scale))
     steps = max(source.height - 2 * reach, 0) * max(source.width - 2 * reach, 0)
@@ -168,7 +168,7 @@ def glass_blur(source: Source, severity: int, rng: np.random.Generator) -> Bytes
     return blur_through_glass(source, severity, moves[: rounds * steps].reshape(rounds, steps), reach)
 
 
-def blur_through_glass(source: Source, severity: int, moves: NDArray[Any], reach: int) -> Bytes:
+def blur_through_glass(source: CorruptionInput, severity: int, moves: NDArray[Any], reach: int) -> Bytes:
     """Blur, shuffle by the given moves (rounds×steps), blur."""
     sigma = GLASS[severity - 1][0]
     image = gaussian(source.image, sigma, source.scale)

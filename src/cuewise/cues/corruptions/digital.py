@@ -12,7 +12,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from cuewise.cues.corruptions.lanes import displace
-from cuewise.cues.corruptions.source import REFERENCE_SIDE, Bytes, Floats, Source
+from cuewise.cues.corruptions.source import REFERENCE_SIDE, Bytes, CorruptionInput, Floats
 
 CONTRAST = (0.4, 0.3, 0.2, 0.1, 0.05)
 SATURATE = ((0.3, 0.0), (0.1, 0.0), (2.0, 0.0), (5.0, 0.1), (20.0, 0.2))  # saturation × a + b
@@ -27,7 +27,7 @@ def _byte(value: Any) -> Any:
     return np.uint8(min(max(value, np.float32(0.0)), np.float32(255.0)))
 
 
-def contrast(source: Source, severity: int, rng: np.random.Generator) -> Bytes:
+def contrast(source: CorruptionInput, severity: int, rng: np.random.Generator) -> Bytes:
     """(v − mean) · c + mean: a table of 256 values per channel."""
     c = CONTRAST[severity - 1]
     table = (np.arange(256)[:, None] - source.means) * c + source.means
@@ -59,14 +59,14 @@ def to_fields(numbers: NDArray[np.uint16], out: Floats) -> None:
         out[i] = np.float32(numbers[i]) * gain + offset
 
 
-def elastic_transform(source: Source, severity: int, rng: np.random.Generator) -> Bytes:
+def elastic_transform(source: CorruptionInput, severity: int, rng: np.random.Generator) -> Bytes:
     fields = np.empty((source.height, source.width, 2), np.float32)
     words = rng.integers(0, 2**64, (fields.size + 3) // 4, dtype=np.uint64)
     to_fields(words.view(np.uint16), fields.reshape(-1))
     return bend(source, severity, fields)
 
 
-def bend(source: Source, severity: int, fields: Floats) -> Bytes:
+def bend(source: CorruptionInput, severity: int, fields: Floats) -> Bytes:
     """Elastic transform by two fields of uniform numbers in −1..1, H×W×2: to the right, down."""
     alpha = ELASTIC[severity - 1]
     rows, columns = _bending_taps(source.height), _bending_taps(source.width)
@@ -90,7 +90,7 @@ def _bending_taps(side: int) -> Floats:
     return np.asarray(kernel / kernel.sum(), dtype=np.float32)
 
 
-def jpeg_compression(source: Source, severity: int, rng: np.random.Generator) -> Bytes:
+def jpeg_compression(source: CorruptionInput, severity: int, rng: np.random.Generator) -> Bytes:
     quality = JPEG[severity - 1]
     if source.is_rgb:
         return _jpeg(cv2.cvtColor(source.image, cv2.COLOR_RGB2BGR), quality, "RGB")
@@ -158,7 +158,7 @@ def mosaic(
             shown[e] = line[column_of[e]]
 
 
-def pixelate(source: Source, severity: int, rng: np.random.Generator) -> Bytes:
+def pixelate(source: CorruptionInput, severity: int, rng: np.random.Generator) -> Bytes:
     rows, row_of = _mosaic(source.height, PIXELATE[severity - 1])
     columns, column_of = _mosaic(source.width, PIXELATE[severity - 1])
     out = np.empty_like(source.image)
@@ -187,7 +187,7 @@ def stretch_saturation(pixels: Bytes, factor: Any, offset: Any, out: Bytes) -> N
         out[p, 2] = _byte(high - slope * (top - b))
 
 
-def saturate(source: Source, severity: int, rng: np.random.Generator) -> Bytes:
+def saturate(source: CorruptionInput, severity: int, rng: np.random.Generator) -> Bytes:
     """More or less colour; an image without three channels has none, and is returned as it is."""
     if not source.is_rgb:
         return source.image.copy()

@@ -15,7 +15,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from cuewise.cues.corruptions.source import Bytes, Source
+from cuewise.cues.corruptions.source import Bytes, CorruptionInput
 
 Laws = NDArray[np.float64]  # 256×256, row v: P(k | v)
 
@@ -142,24 +142,24 @@ def _table(kind: str, severity: int) -> NDArray[np.uint32]:
     return table
 
 
-def _noise(kind: str, source: Source, severity: int, rng: np.random.Generator) -> Bytes:
+def _noise(kind: str, source: CorruptionInput, severity: int, rng: np.random.Generator) -> Bytes:
     out = np.empty_like(source.image)
     seed = rng.integers(1, 2**64, 4, dtype=np.uint64)
     draw(source.image.reshape(-1), _table(kind, severity), seed, out.reshape(-1))
     return out
 
 
-def gaussian_noise(source: Source, severity: int, rng: np.random.Generator) -> Bytes:
+def gaussian_noise(source: CorruptionInput, severity: int, rng: np.random.Generator) -> Bytes:
     return _noise("gaussian", source, severity, rng)
 
 
-def shot_noise(source: Source, severity: int, rng: np.random.Generator) -> Bytes:
+def shot_noise(source: CorruptionInput, severity: int, rng: np.random.Generator) -> Bytes:
     return _noise("shot", source, severity, rng)
 
 
-def impulse_noise(source: Source, severity: int, rng: np.random.Generator) -> Bytes:
+def impulse_noise(source: CorruptionInput, severity: int, rng: np.random.Generator) -> Bytes:
     return _noise("impulse", source, severity, rng)
 
 
-def speckle_noise(source: Source, severity: int, rng: np.random.Generator) -> Bytes:
+def speckle_noise(source: CorruptionInput, severity: int, rng: np.random.Generator) -> Bytes:
     return _noise("speckle", source, severity, rng)

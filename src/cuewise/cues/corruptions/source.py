@@ -17,7 +17,7 @@ Floats = NDArray[np.float32]
 REFERENCE_SIDE = 224  # the radii of the published constants are pixels of images of this side
 
 
-class Source:
+class CorruptionInput:
     """An image H×W×C (uint8) and, lazily, its derived forms; `scale` multiplies radii given in pixels."""
 
     def __init__(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import cv2
 import numpy as np
 
-from cuewise.cues.corruptions.source import Bytes, Floats, Source
+from cuewise.cues.corruptions.source import Bytes, CorruptionInput, Floats
 from cuewise.cues.corruptions.taps import gaussian_taps
 from cuewise.cues.corruptions.weather import LUMA
 
@@ -25,13 +25,13 @@ def _blur(field: Floats, sigma: float, scale: float) -> Floats:
     return np.asarray(out, dtype=np.float32)
 
 
-def spatter(source: Source, severity: int, rng: np.random.Generator) -> Bytes:
+def spatter(source: CorruptionInput, severity: int, rng: np.random.Generator) -> Bytes:
     mean, sigma = SPATTER[severity - 1][:2]
     field = rng.standard_normal((source.height, source.width), dtype=np.float32)
     return spatter_of(source, severity, field * np.float32(sigma) + np.float32(mean))
 
 
-def spatter_of(source: Source, severity: int, field: Floats) -> Bytes:
+def spatter_of(source: CorruptionInput, severity: int, field: Floats) -> Bytes:
     """Drops of water (severities 1 to 3) or mud (4, 5) where the blurred field is high."""
     _, _, blur, threshold, strength, mud = SPATTER[severity - 1]
     liquid = _blur(field, blur, source.scale)
@@ -50,7 +50,7 @@ def spatter_of(source: Source, severity: int, field: Floats) -> Bytes:
     return np.clip(values + 1e-3, 0, 255).astype(np.uint8)
 
 
-def _colour(rgb: tuple[float, ...], source: Source) -> Floats:
+def _colour(rgb: tuple[float, ...], source: CorruptionInput) -> Floats:
     if source.is_rgb:
         return np.array(rgb, np.float32)
     return np.full(source.channels, float(np.dot(rgb, LUMA)), np.float32)

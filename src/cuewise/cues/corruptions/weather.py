@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from cuewise.cues.corruptions.blur import zoom_axis, zoom_sides
 from cuewise.cues.corruptions.frost_patterns import cut, frost_sheet
-from cuewise.cues.corruptions.source import Bytes, Floats, Source
+from cuewise.cues.corruptions.source import Bytes, CorruptionInput, Floats
 from cuewise.cues.corruptions.taps import apply_taps, streak_taps
 
 SNOW = (  # mean, σ, flake size, threshold, radius, σ of the motion, weight of the image
@@ -33,7 +33,7 @@ def _byte(value: Any) -> Any:
     return np.uint8(min(max(value, np.float32(0.0)), np.float32(255.0)))
 
 
-def snow(source: Source, severity: int, rng: np.random.Generator) -> Bytes:
+def snow(source: CorruptionInput, severity: int, rng: np.random.Generator) -> Bytes:
     mean, sigma, flake = SNOW[severity - 1][:3]
     flake = max(1.0, flake * source.scale)
     shape = tuple(int(np.ceil(side / flake)) for side in (source.height, source.width))
@@ -41,7 +41,7 @@ def snow(source: Source, severity: int, rng: np.random.Generator) -> Bytes:
     return snow_of(source, severity, field, rng.uniform(-135.0, -45.0))
 
 
-def snow_of(source: Source, severity: int, field: Floats, degrees: float) -> Bytes:
+def snow_of(source: CorruptionInput, severity: int, field: Floats, degrees: float) -> Bytes:
     """Snow from the small field that is zoomed to flakes and smeared in a direction."""
     _, _, flake, threshold, radius, sigma, mix = SNOW[severity - 1]
     flake = max(1.0, flake * source.scale)
@@ -104,12 +104,12 @@ def lay_snow(image: Bytes, layer: Floats, mix: Any, out: Bytes) -> None:
             out[y, x, 2] = _byte(mix * b + rest * max(b, pale) + fall[x])
 
 
-def frost(source: Source, severity: int, rng: np.random.Generator) -> Bytes:
+def frost(source: CorruptionInput, severity: int, rng: np.random.Generator) -> Bytes:
     sheet = frost_sheet(source.frost_images, source.height, source.width, source.scale, rng)
     return frost_of(source, severity, cut(sheet, source.height, source.width, rng))
 
 
-def frost_of(source: Source, severity: int, frozen: Bytes) -> Bytes:
+def frost_of(source: CorruptionInput, severity: int, frozen: Bytes) -> Bytes:
     """Frost from a cut-out H×W×3 of a photograph."""
     keep, ice = FROST[severity - 1]
     if not source.is_rgb:
@@ -120,13 +120,15 @@ def frost_of(source: Source, severity: int, frozen: Bytes) -> Bytes:
     return np.asarray(out, dtype=np.uint8)
 
 
-def fog(source: Source, severity: int, rng: np.random.Generator) -> Bytes:
+def fog(source: CorruptionInput, severity: int, rng: np.random.Generator) -> Bytes:
     side = 1 << (max(source.height, source.width, source.channels) - 1).bit_length()
     words = rng.integers(0, 2**64, (side * side + 3) // 4, dtype=np.uint64)
     return fog_of(source, severity, words.view(np.uint16), 2.0 / 65536, -1.0 + 1.0 / 65536)
 
 
-def fog_of(source: Source, severity: int, numbers: NDArray[Any], gain: float, offset: float) -> Bytes:
+def fog_of(
+    source: CorruptionInput, severity: int, numbers: NDArray[Any], gain: float, offset: float
+) -> Bytes:
     """Fog from side² − 1 numbers; number · gain + offset is uniform in −1..1."""
     density, decay = FOG[severity - 1]
     side = 1 << (max(source.height, source.width, source.channels) - 1).bit_length()
@@ -193,7 +195,7 @@ def lay_fog(image: Bytes, height_map: Floats, thin: Any, thick: Any, low: Any, o
                     out[y, x, c] = _byte(np.float32(image[y, x, c]) * thin + veil)
 
 
-def brightness(source: Source, severity: int, rng: np.random.Generator) -> Bytes:
+def brightness(source: CorruptionInput, severity: int, rng: np.random.Generator) -> Bytes:
     """V + c in HSV keeps hue and saturation, so it multiplies the pixel by min(V + c, 1) / V."""
     more = 255.0 * BRIGHTNESS[severity - 1]
     out = np.empty_like(source.image)

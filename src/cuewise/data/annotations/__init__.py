@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from cuewise.data.annotations import coco, table, voc, yolo
 from cuewise.data.annotations.annotated import Annotated, Box, Record
-from cuewise.data.annotations.places import Place
+from cuewise.data.annotations.places import FileSet
 from cuewise.errors import UserError
 
 __all__ = ["FORMATS", "Annotated", "Box", "Record", "open_annotated"]
@@ -22,7 +22,7 @@ FORMATS = {
 OPTIONS = {".json": ("images",), ".yaml": ("split",), ".yml": ("split",), ".csv": ("images",), "": ("set",)}
 
 
-def open_annotated(place: Place, name: str, given: Mapping[str, str], spec: str) -> Annotated:
+def open_annotated(place: FileSet, name: str, given: Mapping[str, str], spec: str) -> Annotated:
     """The set that the file `name` of `place` annotates ("": the folder itself, in VOC's layout)."""
     ending = next((e for e in FORMATS if e and name.lower().endswith(e)), "")
     known = OPTIONS[ending]

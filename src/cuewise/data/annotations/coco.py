@@ -7,14 +7,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from cuewise.data.annotations.annotated import MOST_PIXELS, Annotated, Box, Record, stated_size, usable
-from cuewise.data.annotations.places import Place, need_images, need_text
+from cuewise.data.annotations.places import FileSet, need_images, need_text
 from cuewise.data.index import Skipped
 from cuewise.errors import UserError
 
 NAN = float("nan")
 
 
-def open_coco(place: Place, name: str, given: Mapping[str, str], spec: str) -> Annotated:
+def open_coco(place: FileSet, name: str, given: Mapping[str, str], spec: str) -> Annotated:
     """The images of a COCO file; `?images=FOLDER` says where they lie (without: beside the file)."""
     content = read(need_text(place, name, spec), spec)
     images = need_images(place, given.get("images"), spec)

@@ -15,7 +15,7 @@ from cuewise.data.source import Listed
 from cuewise.errors import UserError
 
 
-class Place(Protocol):
+class FileSet(Protocol):
     """A folder of text files and images."""
 
     @property
@@ -35,7 +35,7 @@ class Place(Protocol):
 
 
 @dataclass(frozen=True)
-class Disk:
+class FilesOnDisk:
     """A folder on disk."""
 
     root: str
@@ -128,7 +128,7 @@ class Archive:
         return None
 
 
-def read_all(place: Place, folder: str) -> dict[str, bytes]:
+def read_all(place: FileSet, folder: str) -> dict[str, bytes]:
     """The files directly in a folder, by name."""
     return {
         name: data
@@ -137,7 +137,7 @@ def read_all(place: Place, folder: str) -> dict[str, bytes]:
     }
 
 
-def need_images(place: Place, folder: str | None, spec: str) -> Listed:
+def need_images(place: FileSet, folder: str | None, spec: str) -> Listed:
     """The images of a folder that annotations name, or an error that says how to name it."""
     found = place.images(folder or ".")
     if found is None:
@@ -148,7 +148,7 @@ def need_images(place: Place, folder: str | None, spec: str) -> Listed:
     return found
 
 
-def need_text(place: Place, name: str, spec: str) -> str:
+def need_text(place: FileSet, name: str, spec: str) -> str:
     """A text file, or an error."""
     data = place.read(name)
     if data is None:

@@ -6,7 +6,7 @@ import csv
 from collections.abc import Mapping
 
 from cuewise.data.annotations.annotated import Annotated, Box, Record, usable
-from cuewise.data.annotations.places import Place, need_images, need_text
+from cuewise.data.annotations.places import FileSet, need_images, need_text
 from cuewise.data.index import Skipped
 from cuewise.errors import UserError
 
@@ -14,7 +14,7 @@ COLUMNS = ("image", "label", "xmin", "ymin", "xmax", "ymax")
 OUT = "out"  # value of the column context
 
 
-def open_table(place: Place, name: str, given: Mapping[str, str], spec: str) -> Annotated:
+def open_table(place: FileSet, name: str, given: Mapping[str, str], spec: str) -> Annotated:
     """The images that a table names; pixels count from 0, xmax and ymax are exclusive. A row without corners: no object."""
     columns, rows = read(need_text(place, name, spec), spec)
     if not set(COLUMNS) <= set(columns):

@@ -8,14 +8,14 @@ from xml.etree.ElementTree import Element, TreeBuilder
 from xml.parsers import expat
 
 from cuewise.data.annotations.annotated import Annotated, Box, Record, stated_size, usable
-from cuewise.data.annotations.places import Archive, Place, read_all
+from cuewise.data.annotations.places import Archive, FileSet, read_all
 from cuewise.data.index import Skipped
 from cuewise.errors import UserError
 
 FLAGS = ("difficult", "truncated", "occluded")
 
 
-def is_voc(place: Place) -> bool:
+def is_voc(place: FileSet) -> bool:
     """Whether a folder is laid out as Pascal VOC."""
     return place.has_folder("JPEGImages") and place.has_folder("Annotations")
 
@@ -30,7 +30,7 @@ def voc_root(place: Archive) -> Archive | None:
     return found[0] if len(found) == 1 else None
 
 
-def open_voc(place: Place, name: str, given: Mapping[str, str], spec: str) -> Annotated:
+def open_voc(place: FileSet, name: str, given: Mapping[str, str], spec: str) -> Annotated:
     """The images of a set (`?set=val`), or all of them."""
     images = place.images(posixpath.join(place.shown, "JPEGImages"))
     if isinstance(place, Archive):
@@ -56,11 +56,11 @@ def open_voc(place: Place, name: str, given: Mapping[str, str], spec: str) -> An
     return usable(Annotated("voc", spec, images, records, skipped=skipped, masks=masks))
 
 
-def _below(place: Place, folder: str) -> str:
+def _below(place: FileSet, folder: str) -> str:
     return place.full(folder) if isinstance(place, Archive) else posixpath.join(place.shown, folder)
 
 
-def set_names(place: Place, wanted: str, spec: str) -> list[str]:
+def set_names(place: FileSet, wanted: str, spec: str) -> list[str]:
     """The image names of ImageSets/*/SET.txt; a third column or −1 (of the sets of one class) is not an image."""
     for folder in ("Main", "Segmentation", "Layout", ""):
         data = place.read(posixpath.join("ImageSets", folder, f"{wanted}.txt"))

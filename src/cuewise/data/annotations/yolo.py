@@ -9,7 +9,7 @@ from typing import Any
 import yaml
 
 from cuewise.data.annotations.annotated import Annotated, Box, Record, usable
-from cuewise.data.annotations.places import Place, need_text
+from cuewise.data.annotations.places import FileSet, need_text
 from cuewise.data.index import Skipped
 from cuewise.errors import UserError
 
@@ -17,7 +17,7 @@ MOST_CLASSES = 1 << 20
 SPLITS = ("train", "val", "test")
 
 
-def open_yolo(place: Place, name: str, given: Mapping[str, str], spec: str) -> Annotated:
+def open_yolo(place: FileSet, name: str, given: Mapping[str, str], spec: str) -> Annotated:
     """A split of a data.yaml (`?split=val`; without: train)."""
     about = read(need_text(place, name, spec), spec)
     split = given.get("split", "train")
@@ -73,7 +73,7 @@ def class_names(about: dict[str, Any], spec: str) -> list[str]:
 class Labels:
     """The text files beside a folder of images: images/… → labels/…, or in the folder itself."""
 
-    def __init__(self, place: Place, folder: str) -> None:
+    def __init__(self, place: FileSet, folder: str) -> None:
         parts = folder.split("/")
         if "images" in parts:
             parts[len(parts) - 1 - parts[::-1].index("images")] = "labels"

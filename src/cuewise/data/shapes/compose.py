@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from cuewise.data.shapes.hashing import draw, mix
@@ -26,6 +25,7 @@ from cuewise.data.shapes.raster import (
     sine,
 )
 from cuewise.data.shapes.textures import TURN
+from cuewise.kernels import kernel, part
 
 FULL_FRAME = 3  # beside TEXTURED, SILHOUETTE and SKETCH: texture without an object
 SCENE = 4
@@ -39,7 +39,7 @@ ONE_PALETTE, ONE_GROUND, MIDDLE = np.uint64(12345), np.uint64(7), 1
 _SCALE = 16777  # 2.14 scale at which the outline's sheet (64000 units) fills the frame
 
 
-@njit(cache=True, nogil=True)
+@part
 def single_pose(key: Any, turn: int, pose: Ints) -> None:
     """One large object, anywhere it fits; `turn` is the largest rotation, in steps of TURN."""
     share = draw(key, 0, 740, 1040)  # of 1000
@@ -52,9 +52,9 @@ def single_pose(key: Any, turn: int, pose: Ints) -> None:
     pose[5] = draw(key, 5, 800, 3000)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def scene_poses(key: Any, count: int, turn: int, poses: Ints) -> None:
-    """`count` smaller objects, apart from each other where room is found in 32 tries each; a set of one has it large."""
+    """`count` smaller objects, apart from each other where a gap is found in 32 tries each; a set of one has it large."""
     if len(poses) == 1:
         single_pose(key, turn, poses[0])
         poses[0, 5] = 0  # no bend, as in every scene: boxes are of the outline itself
@@ -67,15 +67,15 @@ def scene_poses(key: Any, count: int, turn: int, poses: Ints) -> None:
         for trial in range(32):
             x = draw(own, 16 + 2 * trial, half, FRAME - half)
             y = draw(own, 17 + 2 * trial, half, FRAME - half)
-            room = np.int64(1) << 30
+            gap = np.int64(1) << 30
             for i in range(j):
                 # gap between the sheets, seen as squares
                 apart = max(abs(x - poses[i, 0]), abs(y - poses[i, 1]))
-                room = min(room, apart - half - (poses[i, 3] * 32000 >> 14))
-            if room > best:
-                best = room
+                gap = min(gap, apart - half - (poses[i, 3] * 32000 >> 14))
+            if gap > best:
+                best = gap
                 poses[j, 0], poses[j, 1] = x, y
-            if room > 0:
+            if gap > 0:
                 break
         poses[j, 2] = draw(own, 1, -turn, turn)
         poses[j, 3] = _SCALE * share // 1000
@@ -83,7 +83,7 @@ def scene_poses(key: Any, count: int, turn: int, poses: Ints) -> None:
         poses[j, 5] = 0
 
 
-@njit(cache=True, nogil=True)
+@part
 def pose_box(points: Ints, pose: Ints, size: int, box: Ints) -> None:
     """The pixels x0, y0, x1, y1 (half open) that hold the posed outline, clipped to the picture."""
     c, s = cosine(pose[2]), sine(pose[2])
@@ -97,7 +97,7 @@ def pose_box(points: Ints, pose: Ints, size: int, box: Ints) -> None:
     box[2], box[3] = min(size, (high_x * size >> 16) + 1), min(size, (high_y * size >> 16) + 1)
 
 
-@njit(cache=True, nogil=True)
+@part
 def picture(
     out: NDArray[np.uint8],
     fields: NDArray[np.int16],
@@ -109,7 +109,7 @@ def picture(
     turn: int,
     alike: bool,
 ) -> None:
-    """Paint one image; shapes and textures hold one entry an object, −1 where there is none.
+    """Paint one image; shapes and textures hold one entry per object, −1 where there is none.
 
     alike: the same colours and background as every other image, so that only shape and texture differ.
     """
@@ -145,7 +145,7 @@ def picture(
         paint(out, fields[shapes[j]], poses[j], TEXTURED if scene else mode, texture, own, colours)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def pictures(
     out: NDArray[np.uint8],
     fields: NDArray[np.int16],
@@ -162,7 +162,7 @@ def pictures(
         picture(out[i], fields, keys[i], mode, shapes[i], textures[i], hues[i], turn, alike)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def scene_boxes(
     keys: NDArray[np.uint64],
     shapes: Ints,
@@ -184,7 +184,7 @@ def scene_boxes(
             pose_box(points[starts[k] : starts[k + 1]], poses[j], size, boxes[i, j])
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def scene_mask(out: NDArray[np.uint8], fields: NDArray[np.int16], key: Any, shapes: Ints, turn: int) -> None:
     """The shape of each pixel of a scene plus one, 0 where the background covers more than half of it."""
     poses = np.zeros((len(shapes), POSE), np.int64)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from functools import lru_cache
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from cuewise.data.shapes.outlines import SHAPES, Points, outlines
+from cuewise.kernels import kernel, part
 
 CELL_BITS = 9  # a table cell is 512 object units
 EDGE = 36864  # the table spans −EDGE..EDGE, a margin of 15 % around the sheet
@@ -18,7 +18,7 @@ FAR = 32000  # distances are clipped here, so that they fit 16 bits
 Fields = NDArray[np.int16]  # shapes × NODES (y) × NODES (x); negative inside
 
 
-@njit(cache=True, nogil=True)
+@part
 def segment_distance2(x: int, y: int, ax: int, ay: int, bx: int, by: int) -> int:
     """Squared distance (floor) of (x, y) to the segment a–b."""
     ex, ey, px, py = bx - ax, by - ay, x - ax, y - ay
@@ -33,7 +33,7 @@ def segment_distance2(x: int, y: int, ax: int, ay: int, bx: int, by: int) -> int
     return (cross >> 4) * (cross >> 4) // (length >> 8)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def polygon_distance(points: NDArray[np.int64], out: NDArray[np.int64]) -> None:
     """out[j, i] = signed distance (floor) of node (i, j) to a closed polygon, negative inside."""
     for j in range(out.shape[0]):
@@ -68,8 +68,8 @@ def distance_fields() -> Fields:
     tables = np.empty((len(SHAPES), NODES, NODES), np.int16)
     for index, parts in enumerate(outlines()):
         d = np.full((NODES, NODES), FAR, np.int64)
-        for part in parts:
-            p = _signed(part.points)
-            d = np.minimum(d, p) if part.adds else np.maximum(d, -p)
+        for piece in parts:
+            p = _signed(piece.points)
+            d = np.minimum(d, p) if piece.adds else np.maximum(d, -p)
         tables[index] = np.clip(d, -FAR, FAR)
     return tables

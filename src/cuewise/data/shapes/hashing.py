@@ -8,6 +8,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from cuewise.kernels import kernel, part
+
 # splitmix64 (Steele, Lea, Flood 2014): the increment and the two multipliers of its finaliser.
 _GAMMA = np.uint64(0x9E3779B97F4A7C15)
 _FIRST = np.uint64(0xBF58476D1CE4E5B9)
@@ -15,7 +17,7 @@ _SECOND = np.uint64(0x94D049BB133111EB)
 _S27, _S30, _S31, _S32 = np.uint64(27), np.uint64(30), np.uint64(31), np.uint64(32)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def mix(key: Any, counter: Any) -> Any:
     """64 random bits of (key, counter), both uint64."""
     x = key + (counter + np.uint64(1)) * _GAMMA
@@ -52,7 +54,7 @@ def stream_keys(seed: int, stream: int, count: int) -> NDArray[np.uint64]:
     return mix_arrays(root, np.arange(count, dtype=np.uint64))
 
 
-@njit(cache=True, nogil=True)
+@part
 def lattice(x: int, y: int, key: int) -> int:
     """32 random bits of an integer grid point, for noise and per-tile variation (int64 in and out)."""
     h = (x * 0x27D4EB2F + y * 0x165667B1 + key) & 0xFFFFFFFF

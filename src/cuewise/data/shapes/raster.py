@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from cuewise.data.shapes.fields import CELL_BITS, EDGE, NODES
 from cuewise.data.shapes.hashing import draw, mix
 from cuewise.data.shapes.textures import SINE, TURN, noise, texture_at
+from cuewise.kernels import kernel, part
 
 FRAME = 65536  # the picture spans 0..FRAME whatever its size in pixels
 TEXTURED, SILHOUETTE, SKETCH = 0, 1, 2
@@ -20,23 +20,23 @@ Ints = NDArray[np.int64]
 POSE = 6
 
 
-@njit(cache=True, nogil=True)
+@part
 def sine(angle: int) -> int:
     return SINE[angle & (TURN - 1)]
 
 
-@njit(cache=True, nogil=True)
+@part
 def cosine(angle: int) -> int:
     return SINE[(angle + TURN // 4) & (TURN - 1)]
 
 
-@njit(cache=True, nogil=True)
+@part
 def blend(under: int, over: int, share: int) -> int:
     """`share`/256 of `over` (clipped to 0..255) upon `under`."""
     return int(np.int64(under) + ((min(255, max(0, over)) - np.int64(under)) * share >> 8))
 
 
-@njit(cache=True, nogil=True)
+@part
 def centres(size: int) -> Ints:
     """Where the middle of each pixel lies on 0..FRAME."""
     at = np.empty(size, np.int64)
@@ -45,7 +45,7 @@ def centres(size: int) -> Ints:
     return at
 
 
-@njit(cache=True, nogil=True)
+@part
 def colour(luma: int, chroma: int, hue: int, out: Ints) -> None:
     """R, G, B of a luma 0..255 and a hue angle (of TURN) at a chroma radius (ITU-R BT.601 YCbCr)."""
     cb, cr = chroma * cosine(hue), chroma * sine(hue)  # 2.14
@@ -54,7 +54,7 @@ def colour(luma: int, chroma: int, hue: int, out: Ints) -> None:
     out[2] = min(255, max(0, luma + ((cb * 1815) >> 24)))
 
 
-@njit(cache=True, nogil=True)
+@part
 def palette(key: Any, ground: int, hue: int, colours: Ints) -> None:
     """Two object colours and a background, one dark, one middle, one light; `ground` is the background's rank.
 
@@ -70,7 +70,7 @@ def palette(key: Any, ground: int, hue: int, colours: Ints) -> None:
         colour(luma, chroma, angle, colours[k])
 
 
-@njit(cache=True, nogil=True)
+@part
 def plain(out: NDArray[np.uint8], base: Ints) -> None:
     """One colour everywhere."""
     for y in range(out.shape[0]):
@@ -79,7 +79,7 @@ def plain(out: NDArray[np.uint8], base: Ints) -> None:
                 out[y, x, k] = base[k]
 
 
-@njit(cache=True, nogil=True)
+@part
 def background(out: NDArray[np.uint8], key: Any, base: Ints) -> None:
     """Plain, a linear gradient, or slow noise around one colour."""
     size = out.shape[0]
@@ -101,7 +101,7 @@ def background(out: NDArray[np.uint8], key: Any, base: Ints) -> None:
                 out[y, x, k] = min(255, max(0, base[k] + offset))
 
 
-@njit(cache=True, nogil=True)
+@part
 def field_at(field: NDArray[np.int16], u: int, v: int) -> int:
     """Bilinear distance at an object point, in object units; far outside beyond the table."""
     i, j = (u + EDGE) >> CELL_BITS, (v + EDGE) >> CELL_BITS
@@ -113,7 +113,7 @@ def field_at(field: NDArray[np.int16], u: int, v: int) -> int:
     return int((top * (512 - g) + bottom * g) >> 18)
 
 
-@njit(cache=True, nogil=True)
+@part
 def coverage(field: NDArray[np.int16], pose: Ints, mode: int, key: Any, cover: Ints) -> None:
     """How much of each pixel the posed outline (or its stroke) covers, 0..256."""
     size, at = cover.shape[0], centres(cover.shape[0])
@@ -141,11 +141,14 @@ def coverage(field: NDArray[np.int16], pose: Ints, mode: int, key: Any, cover: I
             cover[y, x] = min(256, max(0, 128 - (d * size >> 8)))
 
 
-@njit(cache=True, nogil=True)
+@part
 def fill(out: NDArray[np.uint8], cover: Ints, texture: int, key: Any, colours: Ints) -> None:
     """Blend a texture of two colours (the first colour alone when texture < 0) over `out`."""
     size, at = out.shape[0], centres(out.shape[0])
-    angle, periods = draw(key, 0, -TURN // 12, TURN // 12), draw(key, 1, 1700, 2150)  # periods a frame, ·256
+    angle, periods = (
+        draw(key, 0, -TURN // 12, TURN // 12),
+        draw(key, 1, 1700, 2150),
+    )  # periods per frame, ·256
     c, s, salt = cosine(angle), sine(angle), draw(key, 4, 0, 1 << 30)
     phase_p, phase_q = draw(key, 2, 0, (1 << 24) - 1), draw(key, 3, 0, (1 << 24) - 1)
     slope = (256 << 16) * size // (periods * 16)  # a pixel is periods·16/size texture units
@@ -167,7 +170,7 @@ def fill(out: NDArray[np.uint8], cover: Ints, texture: int, key: Any, colours: I
             out[y, x, 2] = blend(out[y, x, 2], b + (db * t >> 8) + shade, share)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def paint(
     out: NDArray[np.uint8],
     field: NDArray[np.int16],
@@ -183,7 +186,7 @@ def paint(
     fill(out, cover, texture if mode == TEXTURED else -1, mix(key, np.uint64(1)), colours)
 
 
-@njit(cache=True, nogil=True)
+@part
 def paint_texture(out: NDArray[np.uint8], texture: int, key: Any, colours: Ints) -> None:
     """Fill the picture with a texture."""
     cover = np.full((out.shape[0], out.shape[1]), 256, np.int64)

@@ -27,7 +27,7 @@ Images = NDArray[np.uint8]
 class ShapeSet:
     """`n` images of a split, generated on demand; image i depends on (seed, split, options, i) only.
 
-    split: a name of SPLITS.  n: how many.  size: pixels a side, ≥ 16.  seed: ≥ 0.  options: see Options.
+    split: a name of SPLITS.  n: how many.  size: pixels per side, ≥ 16.  seed: ≥ 0.  options: see Options.
     """
 
     def __init__(

@@ -6,9 +6,9 @@ import math
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from cuewise.data.shapes.hashing import lattice
+from cuewise.kernels import part
 
 # Class k's own texture is TEXTURES[k] (a fish has scales, a house bricks).
 TEXTURES: tuple[str, ...] = (
@@ -23,27 +23,27 @@ TURN = 4096  # table steps in a full turn
 SINE = np.array([round(16384 * math.sin(2 * math.pi * k / TURN)) for k in range(TURN)], np.int64)
 
 
-@njit(cache=True, nogil=True)
+@part
 def ramp(d: int, slope: int) -> int:
     """Antialiased step: 0..256 as d passes 0 within one pixel (slope = 2²⁴ / pixel in texture units)."""
     return min(256, max(0, 128 + ((d * slope) >> 16)))
 
 
-@njit(cache=True, nogil=True)
+@part
 def band(p: int) -> int:
     """Distance into the middle half of each period: 1024 at its centre, 0 at its borders, −1024 outside."""
     return 1024 - abs((p & 4095) - 2048)
 
 
-@njit(cache=True, nogil=True)
+@part
 def root(x: int) -> int:
     """⌊√x⌋ for x < 2⁵²: IEEE 754's square root is correctly rounded everywhere."""
     return int(np.sqrt(np.float64(x)))
 
 
-@njit(cache=True, nogil=True)
+@part
 def noise(p: int, q: int, key: int) -> int:
-    """Smooth value noise in 0..4095, one random value a period."""
+    """Smooth value noise in 0..4095, one random value per period."""
     x, y, f, g = p >> 12, q >> 12, p & 4095, q & 4095
     f = (((f * f) >> 12) * (12288 - 2 * f)) >> 12
     g = (((g * g) >> 12) * (12288 - 2 * g)) >> 12
@@ -53,7 +53,7 @@ def noise(p: int, q: int, key: int) -> int:
     return top + (((bottom - top) * g) >> 12)
 
 
-@njit(cache=True, nogil=True)
+@part
 def cells(p: int, q: int, key: int, jitter: int) -> Any:
     """Worley cells: distance to the nearest point, to the second nearest, and the nearest one's hash."""
     x, y = p >> 12, q >> 12
@@ -71,14 +71,14 @@ def cells(p: int, q: int, key: int, jitter: int) -> Any:
     return root(first), root(second), owner
 
 
-@njit(cache=True, nogil=True)
+@part
 def dots(p: int, q: int, slope: int, key: int) -> Any:
     row = q >> 12
     dx, dy = ((p + (row & 1) * 2048) & 4095) - 2048, (q & 4095) - 2048
     return ramp(1300 - root(dx * dx + dy * dy), slope), 0
 
 
-@njit(cache=True, nogil=True)
+@part
 def scales(p: int, q: int, slope: int, key: int) -> Any:
     """Overlapping discs in rows half a period apart; the lower row covers the upper."""
     row = q >> 11
@@ -90,7 +90,7 @@ def scales(p: int, q: int, slope: int, key: int) -> Any:
     return 256, -34
 
 
-@njit(cache=True, nogil=True)
+@part
 def bricks(p: int, q: int, slope: int, key: int) -> Any:
     p, q = (p * 3) >> 1, (q * 7) >> 2
     row = q >> 12
@@ -100,14 +100,14 @@ def bricks(p: int, q: int, slope: int, key: int) -> Any:
     return ramp(330 - d, slope), (lattice(x >> 13, row, key) % 64 - 32) * (256 - ramp(330 - d, slope)) >> 8
 
 
-@njit(cache=True, nogil=True)
+@part
 def granite(p: int, q: int, slope: int, key: int) -> Any:
     """Small chips of random shade."""
-    _, _, owner = cells((p * 9) >> 2, (q * 9) >> 2, key, 1900)
+    _, _, owner = cells((p * 9) >> 2, (q * 9) >> 2, key, np.int64(1900))
     return ((owner >> 20) & 3) * 85, ((owner >> 24) & 63) - 32
 
 
-@njit(cache=True, nogil=True)
+@part
 def wood(p: int, q: int, slope: int, key: int) -> Any:
     """Long grain: saw-toothed year rings bent by slow noise, with fine streaks."""
     g = q + 3 * noise(p >> 3, q >> 1, key) + (noise(p >> 1, q, key + 7) >> 2)
@@ -117,42 +117,42 @@ def wood(p: int, q: int, slope: int, key: int) -> Any:
     return min(256, late), (streak >> 6) - 32
 
 
-@njit(cache=True, nogil=True)
+@part
 def leopard(p: int, q: int, slope: int, key: int) -> Any:
     """Rosettes: uneven, broken rings around scattered points, darker within."""
     p, q = (p * 5) >> 2, (q * 5) >> 2
-    d, _, _ = cells(p, q, key, 1100)
+    d, _, _ = cells(p, q, key, np.int64(1100))
     d += (noise(p * 2, q * 2, key + 3) - 2048) >> 2
     thick = (noise(p * 2, q * 2, key + 5) >> 2) - 120
     return ramp(thick - abs(d - 1050), slope), -(ramp(1050 - d, slope) >> 3)
 
 
-@njit(cache=True, nogil=True)
+@part
 def waves(p: int, q: int, slope: int, key: int) -> Any:
     g = q + ((SINE[(p >> 1) & 4095] * 1500) >> 14)
     return ramp(band(g), slope), 0
 
 
-@njit(cache=True, nogil=True)
+@part
 def checks(p: int, q: int, slope: int, key: int) -> Any:
     a, b = ramp(band(p), slope), ramp(band(q), slope)
     return a + b - ((a * b) >> 7), 0
 
 
-@njit(cache=True, nogil=True)
+@part
 def cracks(p: int, q: int, slope: int, key: int) -> Any:
     p += (noise(p * 2, q * 2, key + 2) - 2048) >> 3
     q += (noise(p * 2, q * 2, key + 4) - 2048) >> 3
-    d, e, owner = cells((p * 5) >> 2, (q * 5) >> 2, key, 1800)
+    d, e, owner = cells((p * 5) >> 2, (q * 5) >> 2, key, np.int64(1800))
     return ramp(300 - (e - d), slope), ((owner >> 20) & 31) - 16
 
 
-@njit(cache=True, nogil=True)
+@part
 def stripes(p: int, q: int, slope: int, key: int) -> Any:
     return ramp(band(p), slope), 0
 
 
-@njit(cache=True, nogil=True)
+@part
 def marble(p: int, q: int, slope: int, key: int) -> Any:
     """Thin veins of two sizes along the folds of warped noise."""
     p, q = (p * 5) >> 2, (q * 5) >> 2
@@ -163,7 +163,7 @@ def marble(p: int, q: int, slope: int, key: int) -> Any:
     return min(256, a + b), (noise(p >> 1, q >> 1, key + 3) >> 7) - 16
 
 
-@njit(cache=True, nogil=True)
+@part
 def hatch(p: int, q: int, slope: int, key: int) -> Any:
     """Pen strokes in one direction, crossed where a slow noise is dark."""
     n = noise(p >> 1, q >> 1, key)
@@ -172,14 +172,14 @@ def hatch(p: int, q: int, slope: int, key: int) -> Any:
     return max(first, second), 0
 
 
-@njit(cache=True, nogil=True)
+@part
 def clouds(p: int, q: int, slope: int, key: int) -> Any:
     p, q = (p * 3) >> 2, (q * 3) >> 2
     n = 4 * noise(p, q, key) + 2 * noise(p * 2, q * 2, key + 1) + noise(p * 4, q * 4, key + 2)
     return min(256, max(0, (n - 9000) // 40)), 0
 
 
-@njit(cache=True, nogil=True)
+@part
 def fur(p: int, q: int, slope: int, key: int) -> Any:
     """Two layers of tapering hairs, each lit towards its tip."""
     q += noise(p >> 2, q >> 1, key)
@@ -193,7 +193,7 @@ def fur(p: int, q: int, slope: int, key: int) -> Any:
     return 0, -40
 
 
-@njit(cache=True, nogil=True)
+@part
 def plaid(p: int, q: int, slope: int, key: int) -> Any:
     """Tartan: a wide and a narrow band in both directions, laid over each other."""
     x, y = (p * 5 >> 3) & 4095, (q * 5 >> 3) & 4095
@@ -202,7 +202,7 @@ def plaid(p: int, q: int, slope: int, key: int) -> Any:
     return (a + b) >> 1, 0
 
 
-@njit(cache=True, nogil=True)
+@part
 def weave(p: int, q: int, slope: int, key: int) -> Any:
     """Basket work: strands of three fibres going over and under."""
     over = ((p >> 12) + (q >> 12)) & 1
@@ -212,7 +212,7 @@ def weave(p: int, q: int, slope: int, key: int) -> Any:
     return 256 * over, 40 - fibre - bulge
 
 
-@njit(cache=True, nogil=True)
+@part
 def texture_at(kind: int, p: int, q: int, slope: int, key: int) -> Any:
     """(share of the second colour 0..256, brightness −64..64) of texture `kind` at (p, q)."""
     if kind < 8:

@@ -47,9 +47,12 @@ def cues(arm: TrainedArm) -> Quantities:
 def fine(arm: TrainedArm) -> Quantities:
     answerer, data = arm.answerer("fine_train"), arm.data("fine")
     found = arm.model.features(data)
-    labels, said = answerer.labels(data)[found.index], answerer.say(found.features)
+    labels, answers = answerer.labels(data)[found.index], answerer.say(found.features)
     kinds = np.array([breed_kinds(arm.data("fine_train"))[name] for name in answerer.classes])
-    return {"fine": float((said == labels).mean()), "coarse": float((kinds[said] == kinds[labels]).mean())}
+    return {
+        "fine": float((answers == labels).mean()),
+        "coarse": float((kinds[answers] == kinds[labels]).mean()),
+    }
 
 
 @measure("texture_classes", "accuracy on pure texture by class: median, highest, share near chance", "probe",

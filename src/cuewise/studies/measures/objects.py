@@ -8,7 +8,7 @@ import numpy as np
 
 from cuewise.audits.context import measure as distances_of
 from cuewise.audits.rank_statistics import auroc, rank_correlation
-from cuewise.audits.regions import Space, embedded_places, space_of
+from cuewise.audits.regions import Metric, embedded_places, space_of
 from cuewise.probes.average_precision import average_precision
 from cuewise.probes.label_table import annotated_labels, targets
 from cuewise.probes.multilabel import MultiLabelProbe
@@ -74,5 +74,5 @@ def norms(arm: TrainedArm) -> Quantities:
 def context(arm: TrainedArm) -> Quantities:
     data, space = arm.data("odd"), space_of(arm.model)
     of = partial(distances_of, arm.model, data, images=list(range(min(MOST, len(data)))))
-    ball, cosine = of(space=space), of(space=Space(space.head, None))
+    ball, cosine = of(space=space), of(space=Metric(space.head, None))
     return {"auroc": auroc(ball.distance, ball.out), "auroc/cosine": auroc(cosine.distance, cosine.out)}
