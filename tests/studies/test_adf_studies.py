@@ -132,3 +132,20 @@ def test_a_share_of_one_half_is_the_doubled_set_in_the_same_steps() -> None:
     assert only.suppress is not None
     assert (both.suppress["share"], only.suppress["share"]) == (0.5, 1.0)
     assert both.views.blur_p == 0
+
+
+@pytest.mark.parametrize("study", STUDIES, ids=lambda s: s.name)
+def test_noise_is_held_as_seldom_as_the_interval_says(study: Study) -> None:
+    """Arms that differ by nothing but the seed: at most 2.5 % of the claims of one difference are held, and as many opposite."""
+    rng, tables = np.random.default_rng(0), 200
+    for claim in study.claims:
+        cells = {cell for d in claim.differences(SHAPES) for cell in d.cells}
+        words = []
+        for _ in range(tables):
+            values: dict[str, dict[int, dict[str, float]]] = {}
+            for arm, quantity in cells:
+                for seed, x in enumerate(rng.normal(size=5)):
+                    values.setdefault(arm, {}).setdefault(seed, {})[quantity] = float(x)
+            words.append(claim.judge(Table(values), SHAPES).word)
+        assert words.count("held") / tables < 0.06, claim.number
+        assert "not measured" not in words

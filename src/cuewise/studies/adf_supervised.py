@@ -73,24 +73,22 @@ def most_on_sketches(lab: Lab) -> list[PairedDifference]:
     return out
 
 
-def loss_under(change: str, sign: int) -> list[PairedDifference]:
-    """Accuracy lost under a change: the mixture's against the original's; sign −1: it loses less."""
-    weights = {(BOTH, "before/clean"): 1.0, (BOTH, f"before/{change}"): -1.0,
-               (ORIGINAL, "before/clean"): -1.0, (ORIGINAL, f"before/{change}"): 1.0}  # fmt: skip
-    found = combined(f"loss under {change}: {BOTH} − {ORIGINAL}", {c: sign * w for c, w in weights.items()})
-    return (
-        [found]
-        if sign > 0
-        else [combined(f"loss under {change}: {ORIGINAL} − {BOTH}", {c: -w for c, w in weights.items()})]
-    )
+def loss_under(change: str, arm: str, other: str) -> PairedDifference:
+    """How much more accuracy an arm loses under a change than another arm, claimed to be above 0."""
+    weights = {
+        (name, f"before/{quantity}"): a * b
+        for name, a in ((arm, 1.0), (other, -1.0))
+        for quantity, b in (("clean", 1.0), (change, -1.0))
+    }
+    return combined(f"loss under {change}: {arm} − {other}", weights)
 
 
 def fewer_losses(lab: Lab) -> list[PairedDifference]:
-    return [*loss_under("lowpass", -1), *loss_under("noise", -1)]
+    return [loss_under(change, ORIGINAL, BOTH) for change in ("lowpass", "noise")]
 
 
 def weather(lab: Lab) -> list[PairedDifference]:
-    return loss_under("weather", 1)
+    return [loss_under("weather", BOTH, ORIGINAL)]
 
 
 def spread(lab: Lab) -> list[PairedDifference]:

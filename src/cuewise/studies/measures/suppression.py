@@ -25,7 +25,7 @@ from cuewise.probes import Probe
 from cuewise.probes.finetune import FinetuneProbe
 from cuewise.probes.tunings import TUNINGS
 from cuewise.studies.labs import Lab
-from cuewise.studies.measures.arm import TrainedArm
+from cuewise.studies.measures.arm import TrainedArm, opened
 from cuewise.studies.measures.measure import Quantities, measure
 from cuewise.train.log import read_metrics
 from cuewise.train.reload import load_config, load_method
@@ -86,8 +86,6 @@ def answers(arm: TrainedArm) -> Quantities:
 
 def arm_data(arm: TrainedArm) -> Dataset:
     """The images that the arm was trained on, unfiltered."""
-    from cuewise.studies.measures.arm import opened
-
     return opened(tuple(load_config(arm.folder).data))
 
 
