@@ -13,6 +13,8 @@ from cuewise import audit, pretrain
 from cuewise.audits.context import chance_of
 from cuewise.audits.rank_statistics import auroc, average_precision, rank_correlation, spearman
 
+pytestmark = pytest.mark.slow
+
 SCENES = "shapes:scenes?n=120&size=32&objects=4&odd=0.5&part=test"
 
 

@@ -12,6 +12,8 @@ from cuewise.audits.reference import guessing, layout, texture, validity
 from cuewise.audits.stimuli import Conflicts, conflicts_of
 from cuewise.data import Dataset, open_data
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def photos() -> Dataset:

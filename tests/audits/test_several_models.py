@@ -85,6 +85,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[str]]:
     return root, [str(root / n) for n in ("plain", "other")]
 
 
+@pytest.mark.slow
 def test_compare_audits_runs_on_their_own_labelled_images(
     runs: tuple[Path, list[str]], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -119,6 +120,7 @@ def test_compare_takes_the_options_of_audit(runs: tuple[Path, list[str]], tmp_pa
     assert mixed["models"] == ["a", "other"]
 
 
+@pytest.mark.slow
 def test_runs_of_different_images_are_asked_about_the_embedded_ones(
     runs: tuple[Path, list[str]], tmp_path: Path
 ) -> None:

@@ -134,6 +134,7 @@ def test_an_entry_point_makes_each_kind_known_by_name(work: Path, monkeypatch: p
     assert len(open_data("noise?n=3")) == 3
 
 
+@pytest.mark.slow
 def test_everything_at_once_in_the_shell(work: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A method, negative, filter and source of one's own in one run; then a probe and an audit of it."""
     small = (

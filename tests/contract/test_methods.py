@@ -40,7 +40,11 @@ def test_has_small_settings(name: str) -> None:
     assert methods()[name].Settings.__doc__
 
 
-@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
+TRAINS = ("runs_and_resumes", "state_dict_is_complete")  # half a second or more each
+TIERED = [pytest.param(c, marks=pytest.mark.slow if c.__name__ in TRAINS else ()) for c in CHECKS]
+
+
+@pytest.mark.parametrize("check", TIERED, ids=[c.__name__ for c in CHECKS])
 @pytest.mark.parametrize("name", NAMES)
 def test_contract(name: str, check) -> None:  # type: ignore[no-untyped-def]
     """What `cuewise check` asks of a user's method."""

@@ -203,6 +203,7 @@ def acts_or_is_refused(data: Dataset, base: dict[str, Any], change: dict[str, An
     return True
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "setting"),
     [(n, f.name) for n in METHODS for f in dataclasses.fields(methods()[n].Settings)],

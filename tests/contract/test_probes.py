@@ -182,6 +182,7 @@ def test_labels_that_are_words(make) -> None:  # type: ignore[no-untyped-def]
     assert probe.score(X, np.full(80, "eel")).value == 0
 
 
+@pytest.mark.slow
 def test_searches_and_pipelines_of_scikit_learn() -> None:
     selection = pytest.importorskip("sklearn.model_selection")
     from sklearn.pipeline import make_pipeline

@@ -137,6 +137,7 @@ def test_a_window_is_its_size_in_the_image():
     assert shrunken_gradients(image[:30, :30], (320, 320)) is None
 
 
+@pytest.mark.slow
 def test_a_fitted_template_beats_one_of_noise():
     train, test = [scene(seed) for seed in range(60)], [scene(1000 + seed) for seed in range(20)]
     images, boxes = [i for i, _ in train], [b for _, b in train]

@@ -227,6 +227,7 @@ def test_dry_run_measures_and_writes_nothing(
     assert "ms per image" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_corrupted_is_laid_out_like_imagenet_c(photos: Photos, tmp_path: Path) -> None:
     out = tmp_path / "out"
     given = ["corruption=fog,noise", "severity=1,5"]
@@ -313,6 +314,7 @@ def test_formats(photos: Photos, tmp_path: Path, form: str, magic: bytes) -> Non
     assert file.read_bytes().startswith(magic)
 
 
+@pytest.mark.slow
 def test_parquet_manifest_holds_the_same(photos: Photos, tmp_path: Path) -> None:
     parquet = pytest.importorskip("pyarrow.parquet")
     source, out = photos(3), tmp_path / "out"

@@ -110,6 +110,7 @@ def test_bases_are_checked(settings: dict[str, Any], says: str) -> None:
         small_method("hcl", **settings)
 
 
+@pytest.mark.slow
 def test_a_stopped_run_on_densecl_resumes_exactly(tmp_path: Path) -> None:
     options: dict[str, Any] = {
         "method": "hcl",
@@ -207,6 +208,7 @@ def test_images_with_fewer_than_two_boxes_are_not_used() -> None:
     assert [kept.name(i) for i in range(len(kept))] == [data.name(i) for i in range(60) if large[i] >= 2]
 
 
+@pytest.mark.slow
 def test_a_run_saves_its_head(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "run"
     scenes = "shapes:scenes?n=40&size=64&objects=3"

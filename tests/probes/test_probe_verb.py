@@ -81,6 +81,7 @@ def test_kinds_on_several_test_sets(
     json.dumps(result)
 
 
+@pytest.mark.slow
 def test_without_a_test_set_a_fifth_is_held_out(colours: Path) -> None:
     result = probe("knn", MODEL, train=[str(colours)], k=3)
     assert [s["name"] for s in result["scores"]] == ["top1/held-out", "top5/held-out"]

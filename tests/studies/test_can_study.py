@@ -16,6 +16,8 @@ from cuewise.studies.measures import TrainedArm, find_measure
 from cuewise.train.pretrain import run_pretrain
 from tests.studies.tiny import LAB
 
+pytestmark = pytest.mark.slow
+
 TINY = replace(LAB, base={**LAB.base, "optim": {"warmup_epochs": 1}})
 
 

@@ -64,6 +64,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> dict[str, TrainedArm]:
     return found
 
 
+@pytest.mark.slow
 def test_map_is_that_of_a_probe_over_the_whole_set(trained: dict[str, TrainedArm]) -> None:
     arm = trained["dilate"]
     for name, quantity, train, test in (

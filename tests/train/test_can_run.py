@@ -21,6 +21,8 @@ from cuewise.probes.tunings import TUNINGS
 from cuewise.train import pictures
 from cuewise.train.checkpoint import read_checkpoint
 
+pytestmark = pytest.mark.slow
+
 OPTIONS: dict[str, Any] = {
     "method": "can",
     "model": "cuewise/vit-tiny?width=64&depth=2",

@@ -57,6 +57,7 @@ def on_paper(name: str, **settings: object) -> Method:
         return kind(encoder, Setup(kind.Settings(**settings), size=224))
 
 
+@pytest.mark.slow
 def test_can_costs_0_583_of_simclr_on_vit_large(monkeypatch: pytest.MonkeyPatch) -> None:
     """Claim 39. Counted: the encoder on the visible tokens of two views and the decoder, against two whole views."""
     monkeypatch.setattr(Draws, "noise", lambda self, x, largest: (x.new_zeros(len(x)), torch.zeros_like(x)))
@@ -75,6 +76,7 @@ def test_can_costs_0_583_of_simclr_on_vit_large(monkeypatch: pytest.MonkeyPatch)
     assert visible / encoder == pytest.approx(0.495, abs=0.002)
 
 
+@pytest.mark.slow
 def test_a_run_is_counted_with_its_own_step(tmp_path: Path, folder: Path) -> None:
     run = tmp_path / "run"
     options = {"method": "can", "model": "cuewise/vit-tiny?width=64&depth=1", "size": 16, "batch_size": 16}
