@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from torch import nn
 
 from cuewise.encoders import Encoder, load_encoder
-from cuewise.encoders.load import SPEC
+from cuewise.encoders.load import HUB, SPEC
 from cuewise.errors import UserError
 from cuewise.probes import Probe
 from cuewise.probes.class_map import shipped_maps
@@ -61,6 +61,8 @@ def load_model(spec: str | nn.Module, *, size: int | None, classifier: bool | No
     classifier: None keeps one if there is one; True takes what a package.module:factory model returns for its logits.
     """
     if isinstance(spec, nn.Module):
+        return load_encoder(spec, size=size, head=classifier is not False)
+    if spec.startswith(HUB):
         return load_encoder(spec, size=size, head=classifier is not False)
     match = SPEC.match(spec)
     if classifier is not False and match and match["weights"] and not match["arch"].startswith("cuewise/"):

@@ -41,6 +41,7 @@ def audit_models(
     limit: int = AuditSettings.limit,
     answers: str = "auto",
     class_map: str | None = None,
+    prompts: str | None = None,
     options: Mapping[str, str | None] | None = None,
     workers: int | None = None,
     engine: str = "local",
@@ -59,8 +60,8 @@ def audit_models(
             "no MODEL given: name a run folder, torchvision/NAME, timm/NAME or encoder.safetensors"
         )
     questions = choose(only)
-    settings = read_settings(limit, class_map, options, questions)
-    typed = {"answers": answers, "class-map": class_map, **(options or {})}
+    settings = read_settings(limit, class_map, options, questions, prompts)
+    typed = {"answers": answers, "class-map": class_map, "prompts": prompts, **(options or {})}
     request = Request(train, test, answers, seed, settings, _words(typed, limit, only))
     saved = Saved(out, started)
     runner = make_engine(engine, address, saved, workers)
@@ -233,7 +234,7 @@ def describe(
             **encoder.card.as_dict(),
             "parameters": parameters(encoder),
             "run": str(subject.run) if subject.run else None,
-            "answers": {"probe": "a linear probe", "head": "its own classifier"}.get(subject.answers_by),
+            "answers": _answers(subject),
         },
         "scores": [s.as_dict() for f in found.values() for s in f.scores],
         "tables": tables,
@@ -279,3 +280,9 @@ def check_answerable(subject: Subject, questions: Sequence[Audit]) -> None:
             reasons.append(error)
     if reasons:
         raise reasons[0]
+
+
+def _answers(subject: Subject) -> str | None:
+    """Who answers, in words."""
+    own = "texts (zero-shot)" if subject.by_text else "its own classifier"
+    return {"probe": "a linear probe", "head": own}.get(subject.answers_by)

@@ -17,6 +17,7 @@ from cuewise.audits.engine import Engine, Viewer
 from cuewise.audits.head import ClassMap, Grouped, Head, groups_for, map_for, outputs
 from cuewise.audits.keys import data_key
 from cuewise.audits.measured import Measured
+from cuewise.audits.zero_shot import PROMPTS, ZeroShot
 from cuewise.data import Dataset
 from cuewise.data.overlap import Overlap
 from cuewise.encoders import Encoder
@@ -33,6 +34,7 @@ class AuditSettings:
 
     limit: int = 200  # images of which changed copies are made; 0: all
     class_map: ClassMap | None = None
+    prompts: tuple[str, ...] = ()  # of models that answer by text
     options: Mapping[str, Any] = field(default_factory=dict)  # of single audits, as they declare them
 
 
@@ -73,6 +75,7 @@ class Subject:
     overlaps: Mapping[str, Overlap] = field(
         default_factory=dict
     )  # test images that are training images, by set
+    spoken: dict[str, ZeroShot] = field(default_factory=dict)  # by classes
 
     @property
     def name(self) -> str:
@@ -93,6 +96,11 @@ class Subject:
     @property
     def engine(self) -> Engine:
         return self.model.engine
+
+    @property
+    def by_text(self) -> bool:
+        """Whether texts answer: the model has no classifier of its own."""
+        return self.encoder.head is None and self.encoder.text is not None
 
     @property
     def train_features(self) -> Embeddings:
@@ -130,6 +138,12 @@ class Subject:
         return self.train.classes if found is None else tuple(found[0])
 
     def _head(self, classes: Sequence[str]) -> tuple[Head, tuple[str, ...]]:
+        if self.by_text:
+            assert self.encoder.text is not None
+            key = "\0".join(classes)
+            if key not in self.spoken:
+                self.spoken[key] = ZeroShot(self.encoder.text, classes, self.settings.prompts or PROMPTS)
+            return self.spoken[key], tuple(classes)
         assert self.encoder.head is not None
         found = map_for(classes, outputs(self.encoder), self.settings.class_map)
         if found is None:

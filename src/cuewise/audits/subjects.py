@@ -17,6 +17,7 @@ from cuewise.audits.engine import Engine
 from cuewise.audits.head import load_model, read_class_map
 from cuewise.audits.measured import Measured
 from cuewise.audits.subject import AuditSettings, Cut, Subject
+from cuewise.audits.zero_shot import read_prompts
 from cuewise.encoders import Encoder
 from cuewise.encoders.card import warn_if_random
 from cuewise.errors import UserError
@@ -41,6 +42,7 @@ def read_settings(
     class_map: str | None,
     given: Mapping[str, str | None] | None = None,
     asked: Sequence[Audit] = (),
+    prompts: str | None = None,
 ) -> AuditSettings:
     """Options that name files are read before any work is done; one that no asked audit reads is refused."""
     if limit < 0:
@@ -57,7 +59,8 @@ def read_settings(
             what = f"belongs to the audit {owner}: add it to --only" if owner else "is an option of no audit"
             raise UserError(f"--{name.replace('_', '-')} {what}")
         options[name] = own[name].read(typed)
-    return AuditSettings(limit, read_class_map(Path(class_map)) if class_map else None, options)
+    mapped = read_class_map(Path(class_map)) if class_map else None
+    return AuditSettings(limit, mapped, read_prompts(Path(prompts)) if prompts else (), options)
 
 
 def wants_head(request: Request) -> bool | None:
@@ -84,7 +87,12 @@ def prepare(
     found = sets.open_sets(request.train, request.test, encoder.card.size, request.seed)
     overlaps = sets.overlaps(found) if request.train and found.fitted else {}
     fitted = found.fitted and (bool(request.train) or found.embedded)
-    head = encoder.head is not None and (wants_head(request) or (not request.train and not found.embedded))
+    answering = encoder.head is not None or encoder.text is not None
+    if request.settings.prompts and encoder.text is None:
+        raise UserError(
+            f"--prompts: {model} knows no texts; leave it out, or give a model of open_clip or a CLIP of hf:"
+        )
+    head = answering and (wants_head(request) or (not request.train and not found.embedded))
     by = "head" if head else "probe" if fitted else "nothing"
     if request.answers == "head" and not head:
         raise UserError(f"--answers head: {model} has no classifier of its own; give --train for a probe")

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from cuewise.encoders import tokens as token
 from cuewise.encoders.card import RANDOM, Card
 from cuewise.encoders.pooling import Features, find_last_map, map_and_pooled, pooled
+from cuewise.encoders.texts import Texts
 from cuewise.errors import UserError
 
 
@@ -24,6 +25,7 @@ class Encoder(nn.Module):
         self.backbone = backbone
         self.head = head
         self.card = card
+        self.text: Texts | None = None  # where the model also knows texts
         self.dim = _feature_dim(backbone, card.size, card.arch)
 
     def forward(self, x: Tensor) -> Tensor:

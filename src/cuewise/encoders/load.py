@@ -14,8 +14,10 @@ from torch import nn
 from cuewise.encoders.card import read_card, weights_of_file
 from cuewise.encoders.constructor import parse_options
 from cuewise.encoders.encoder import Encoder
+from cuewise.encoders.hf_models import load_hf
 from cuewise.encoders.libraries import build
 from cuewise.encoders.modules import call_factory, encoder_of_module
+from cuewise.encoders.open_clip_models import load_open_clip
 from cuewise.encoders.spaces import in_space, read_heads
 from cuewise.encoders.weights import backbone_in_checkpoint, load_into, read_weights, write_weights
 from cuewise.errors import UserError
@@ -25,8 +27,10 @@ SPEC = re.compile(
     r"^(?P<arch>(?:torchvision|timm|cuewise)/[^:?]+)(?:\?(?P<options>[^:]*))?(?::(?P<weights>.+))?$"
 )
 FACTORY = re.compile(r"^(?P<factory>[A-Za-z_][\w.]*:[A-Za-z_]\w*)(?::(?P<weights>.+))?$")
+HUB = ("open_clip/", "hf:")
 FORMS = (
-    "a run folder, encoder.safetensors, torchvision/NAME, timm/NAME, cuewise/NAME or package.module:factory"
+    "a run folder, encoder.safetensors, torchvision/NAME, timm/NAME, cuewise/NAME, open_clip/NAME:FILE, hf:FOLDER or "
+    "package.module:factory"
 )
 
 
@@ -41,6 +45,10 @@ def load_encoder(
     """
     if isinstance(spec, nn.Module):
         return encoder_of_module(spec, type(spec).__name__, size=size, head=head)
+    if spec.startswith(HUB):
+        if not typed:
+            raise UserError(f"{spec} was read from a file and is not loaded: type it as MODEL yourself")
+        return load_hf(spec, size, head) if spec.startswith("hf:") else load_open_clip(spec, size)
     path = Path(spec)
     if "#" in spec and not path.exists():
         base, _, space = spec.rpartition("#")

@@ -17,7 +17,8 @@ Data = Annotated[
 ]
 Model = Annotated[
     One | Callable[..., Any],
-    "a run folder, encoder.safetensors, torchvision/NAME, timm/NAME (add :FILE for weights), package.module:factory",
+    "a run folder, encoder.safetensors, torchvision/NAME, timm/NAME (add :FILE for weights), open_clip/NAME:FILE, "
+    "hf:FOLDER, package.module:factory",
 ]
 Space = Annotated[
     str | None,
@@ -53,6 +54,12 @@ Answers = Annotated[
 ClassMap = Annotated[
     One | None,
     "a JSON file: which outputs of a classifier, or training classes of a probe, stand for a class [by WordNet ids]",
+    INPUT,
+]
+
+Prompts = Annotated[
+    One | None,
+    "of models that know texts: a file of templates, one per line with {} for the class [three usual ones]",
     INPUT,
 ]
 

@@ -1,0 +1,180 @@
+"""hf:FOLDER_OR_NAME, a vision model of transformers: CLIP and SigLIP with their text side, DINO, ViT, ConvNeXt …"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from cuewise.encoders.card import IMAGENET_MEAN, IMAGENET_STD, Card, Weights, weights_of_file
+from cuewise.encoders.encoder import Encoder
+from cuewise.encoders.texts import Texts
+from cuewise.errors import UserError
+
+TOKENIZERS = ("tokenizer.json", "vocab.json", "vocab.txt", "spiece.model", "sentencepiece.bpe.model")
+RESAMPLING = {
+    0: "nearest",
+    2: "bilinear",
+    3: "bicubic",
+}  # Pillow's numbers, as preprocessor_config.json has them
+
+
+def load_hf(spec: str, size: int | None, head: bool) -> Encoder:
+    """The image side; code from the hub is never run, weights are read without pickles where they can be."""
+    try:
+        import transformers
+    except ImportError as error:
+        raise UserError(f"{spec} needs transformers: pip install 'cuewise[hf]'") from error
+    place = spec.removeprefix("hf:")
+    config = _quietly(spec, lambda: transformers.AutoConfig.from_pretrained(place))
+    name = (getattr(config, "architectures", None) or [""])[0]
+    classifier = head and name.endswith("ForImageClassification")
+    kind = transformers.AutoModelForImageClassification if classifier else transformers.AutoModel
+    model, loading = _quietly(spec, lambda: kind.from_pretrained(place, output_loading_info=True))
+    model.eval()
+    dual = hasattr(model, "get_image_features")
+    missing = sorted(k for k in loading["missing_keys"] if "pooler" not in k)
+    if missing:
+        raise UserError(
+            f"{spec}: {len(missing)} weights of the model are not in it (the first: {missing[0]})"
+        )
+    backbone: nn.Module
+    if classifier:
+        backbone = Before(model)
+    elif dual:
+        backbone = ImageSide(model)
+    else:
+        backbone = Pooled(model, untrained=any("pooler" in k for k in loading["missing_keys"]))
+    encoder = Encoder(
+        backbone, _card(spec, place, config, size), model.classifier if classifier else None
+    ).eval()
+    if dual:
+        scale = float(model.logit_scale.detach().exp())
+        encoder.text = Texts(_Encode(transformers, place, model), scale)
+    return encoder
+
+
+def _quietly(spec: str, load: Any) -> Any:
+    try:
+        return load()
+    except Exception as error:  # whatever the library raises about a folder, a file or a download
+        why = (str(error).splitlines() or [type(error).__name__])[0]
+        raise UserError(f"{spec} cannot be loaded: {why}") from error
+
+
+class ImageSide(nn.Module):
+    """Projected image features of a model of images and texts."""
+
+    def __init__(self, model: nn.Module) -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(self, x: Tensor) -> Tensor:
+        found = self.model.get_image_features(pixel_values=x)  # type: ignore[operator]
+        return found if isinstance(found, Tensor) else found.pooler_output  # type: ignore[no-any-return]
+
+
+class Pooled(nn.Module):
+    """Pooled features of a vision model: its pooler's where that is trained, else the class token, else the mean."""
+
+    def __init__(self, model: nn.Module, *, untrained: bool) -> None:
+        super().__init__()
+        self.model, self.untrained = model, untrained
+
+    def forward(self, x: Tensor) -> Tensor:
+        out = self.model(pixel_values=x)
+        last, pooled = out.last_hidden_state, getattr(out, "pooler_output", None)
+        if pooled is not None and not self.untrained:
+            return pooled.flatten(1)  # type: ignore[no-any-return]
+        return last.mean((2, 3)) if last.ndim == 4 else last[:, 0]  # type: ignore[no-any-return]
+
+
+class Before(nn.Module):
+    """What goes into the classifier of a model for image classification."""
+
+    def __init__(self, model: nn.Module) -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(self, x: Tensor) -> Tensor:
+        seen: list[Tensor] = []
+        hook = self.model.get_submodule("classifier").register_forward_pre_hook(
+            lambda _m, given: seen.append(given[0])
+        )
+        try:
+            self.model(pixel_values=x)
+        finally:
+            hook.remove()
+        return seen[-1].flatten(1)
+
+
+def _card(spec: str, place: str, config: Any, size: int | None) -> Card:
+    known = _preprocessing(Path(place))
+    side = known.get("crop_size") or known.get("size") or _size_of(config)
+    if isinstance(side, dict):
+        side = side.get("shortest_edge") or side.get("height")
+    mean, std = known.get("image_mean") or IMAGENET_MEAN, known.get("image_std") or IMAGENET_STD
+    interpolation = RESAMPLING.get(known.get("resample", 3), "bicubic")
+    return Card(
+        spec, size or int(side or 224), tuple(mean), tuple(std), interpolation, weights=_weights(place)
+    )  # type: ignore[arg-type]
+
+
+def _size_of(config: Any) -> Any:
+    vision = getattr(config, "vision_config", config)
+    found = getattr(vision, "image_size", None)
+    return found[0] if isinstance(found, tuple | list) else found
+
+
+def _preprocessing(folder: Path) -> dict[str, Any]:
+    """preprocessor_config.json where the model lies in a folder; ImageNet's habits otherwise."""
+    try:
+        content = json.loads((folder / "preprocessor_config.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return content if isinstance(content, dict) else {}
+
+
+def _weights(place: str) -> Weights:
+    file = (
+        next((f for f in sorted(Path(place).glob("*.safetensors"))), None) if Path(place).is_dir() else None
+    )
+    return weights_of_file(file) if file else {"pretrained": f"transformers {place}"}
+
+
+class _Encode:
+    """Texts → N×D; the tokenizer is loaded when it is first needed."""
+
+    def __init__(self, library: Any, place: str, model: Any) -> None:
+        self.library, self.place, self.model = library, place, model
+
+    def __call__(self, texts: Sequence[str]) -> Tensor:
+        advice = f"hf:{self.place} has no tokenizer: put tokenizer.json (or vocab.json and merges.txt) into its folder"
+        folder = Path(self.place)
+        # without files transformers makes a tokenizer that knows no word, and says nothing
+        if folder.is_dir() and not any((folder / name).is_file() for name in TOKENIZERS):
+            raise UserError(advice)
+        try:
+            tokenizer = self.library.AutoTokenizer.from_pretrained(self.place)
+        except Exception as error:
+            raise UserError(advice) from error
+        with torch.inference_mode():
+            found = self.model.get_text_features(
+                **tokenizer(
+                    list(texts),
+                    padding="max_length" if self._fixed else True,
+                    truncation=True,
+                    return_tensors="pt",
+                )
+            )
+        found = found if isinstance(found, Tensor) else found.pooler_output
+        return found.float().clone()
+
+    @property
+    def _fixed(self) -> bool:
+        """SigLIP was trained with texts of one length."""
+        return "siglip" in str(getattr(self.model.config, "model_type", ""))
