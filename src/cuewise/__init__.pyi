@@ -170,6 +170,7 @@ def audit(
     limit: int = 200,
     answers: str = "auto",
     class_map: str | Path | None = None,
+    prompts: str | Path | None = None,
     space: str | None = None,
     pretrained: bool = False,
     size: int | None = None,
@@ -187,7 +188,7 @@ def audit(
 ) -> dict[str, Any]:
     """Measure which cues models rely on, and write a report.
 
-    model: a run folder, encoder.safetensors, torchvision/NAME, timm/NAME (add :FILE for weights), package.module:factory
+    model: a run folder, encoder.safetensors, torchvision/NAME, timm/NAME (add :FILE for weights), open_clip/NAME:FILE, hf:FOLDER, package.module:factory
     out: folder for audit.json, report.html and pictures
     train: labelled images that probes are fitted on; DATA?classes=imagenet100 (or a file) takes some classes [shapes]
     test: images to score; with a role as in sketch=DATA (silhouette, texture, stylized, conflict, plain) [embedded sets]
@@ -196,6 +197,7 @@ def audit(
     limit: images of which changed copies and, for similarity, pairs are made; 0 takes all [200]
     answers: whose answers count: head (the model's own classifier), probe (fitted on --train), auto [auto]
     class_map: a JSON file: which outputs of a classifier, or training classes of a probe, stand for a class [by WordNet ids]
+    prompts: of models that know texts: a file of templates, one per line with {} for the class [three usual ones]
     space: of a looc run: v, z0, a left-out augmentation, all, or several joined by + [the encoder's features]
     pretrained: take the library's published weights of torchvision/NAME or timm/NAME: from its cache, else downloaded
     size: side of the input in pixels [the model's own]
@@ -265,7 +267,7 @@ def cost(
 ) -> dict[str, Any]:
     """Count parameters and FLOPs per image, and measure speed and memory, of a forward pass and of a training step.
 
-    model: a run folder, encoder.safetensors, torchvision/NAME, timm/NAME (add :FILE for weights), package.module:factory
+    model: a run folder, encoder.safetensors, torchvision/NAME, timm/NAME (add :FILE for weights), open_clip/NAME:FILE, hf:FOLDER, package.module:factory
     size: side of the input in pixels [the model's own]
     batch_size: images per forward pass and per training step [32]
     device: auto, cpu, cuda, mps [auto]
@@ -285,7 +287,7 @@ def embed(
 ) -> dict[str, Any]:
     """Write embeddings of images.
 
-    model: a run folder, encoder.safetensors, torchvision/NAME, timm/NAME (add :FILE for weights), package.module:factory
+    model: a run folder, encoder.safetensors, torchvision/NAME, timm/NAME (add :FILE for weights), open_clip/NAME:FILE, hf:FOLDER, package.module:factory
     data: folders, archives, shards or data sets of images, joined; DATA?classes=imagenet100 takes some classes
     out: FILE.npz or FILE.parquet with features, paths, and labels when folders name them
     batch_size: images per forward pass [128]
@@ -337,7 +339,7 @@ def probe(
     """Score an encoder on labelled images: what its features know, or what it learns from there.
 
     kind: linear, knn, fewshot, rotation, finetune, multilabel, detect or segment (see `cuewise list probes`)
-    model: a run folder, encoder.safetensors, torchvision/NAME, timm/NAME (add :FILE for weights), package.module:factory
+    model: a run folder, encoder.safetensors, torchvision/NAME, timm/NAME (add :FILE for weights), open_clip/NAME:FILE, hf:FOLDER, package.module:factory
     train: labelled images the probe is fitted on; DATA?classes=imagenet100 (or a file) takes some classes
     test: labelled images it is scored on, each set by itself [a fifth of --train, held out]
     space: of a looc run: v, z0, a left-out augmentation, all, or several joined by + [the encoder's features]
@@ -397,7 +399,7 @@ def transfer(
 ) -> dict[str, Any]:
     """Put several encoders through a list of downstream tasks: one table, one report.
 
-    model: a run folder, encoder.safetensors, torchvision/NAME, timm/NAME (add :FILE for weights), package.module:factory
+    model: a run folder, encoder.safetensors, torchvision/NAME, timm/NAME (add :FILE for weights), open_clip/NAME:FILE, hf:FOLDER, package.module:factory
     out: folder for transfer.json and report.html; a second call continues the first
     suite: small (embedded images, minutes on a CPU), or a YAML list of tasks [small]
     name: names of the models in the report, one for each, in their order
