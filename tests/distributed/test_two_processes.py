@@ -35,7 +35,9 @@ EVERY: list[Case] = [(name, dial, "") for name, dial in CASES] + [
     (name, PATCH, hard) for name, kind in methods().items() if kind.takes_hard for hard in MAKERS
 ]
 EVERY += [(name, PATCH, "center") for name in ("moco", "simclr")] + [("moco", PATCH, "negatives_gradient")]
-EVERY += [(name, PATCH, "shared") for name in ("moco", "simclr", "byol")]
+EVERY += [(name, PATCH, "shared") for name in ("moco", "simclr", "byol")] + [
+    ("jigsaw", Negatives(), "patchwise")
+]
 EVERY += [("hcl", Negatives(), "densecl")]
 NAMES = IDS + [f"{name}-{hard}" for name, _, hard in EVERY if hard]
 # Batch norm would differ by design (statistics of half a batch), so encoder and heads go without it here.
@@ -55,6 +57,7 @@ def build(name: str, dial: Negatives, hard: str) -> Any:
         "center": {"center": 0.7},
         "negatives_gradient": {"negatives_gradient": True},
         "shared": {"statistics": "shared"},
+        "patchwise": {"patchwise": True, "suppressed": 0.5},
         "densecl": {"base": "densecl", "dense": 0.3},
     }
     made = small_method(name, negatives=dial, norm="group", hard=MAKERS.get(hard), **own.get(hard, {}))

@@ -19,6 +19,7 @@ from cuewise.errors import UserError
 from cuewise.methods import Setup, method
 from cuewise.methods.jigsaw import channel_shift, cut_tiles, normalised, tile_side
 from cuewise.methods.permutations import greedy_permutations, permutation_set
+from cuewise.probes.linear import CONV_NUMBERS, ConvMap
 from cuewise.train.shown import build_views
 
 
@@ -176,6 +177,12 @@ def test_towers_of_the_paper(arch: str) -> None:
     step = m(Batch({"image": images}, torch.arange(2)))
     step.loss.backward()
     assert m.classifier[0].in_features == 9 * (1024 if "alexnet" in arch else 512)
+    side = {"torchvision/resnet18": 4, "torchvision/alexnet": 6}[
+        name
+    ]  # what a probe on frozen layers is fitted on
+    frozen = ConvMap(encoder.eval())(images)
+    assert frozen.shape == (2, (512 if "resnet" in arch else 256) * side**2)
+    assert frozen.shape[1] <= CONV_NUMBERS
     if stem:
         assert encoder.backbone.features[0].stride == (2, 2)
         assert float(encoder.backbone.features[0].weight.grad.abs().sum()) > 0

@@ -45,6 +45,7 @@ class Case:
         norm: str = "batch",
         leave_out: tuple[str, ...] | None = None,
         hard: Hard | None = None,
+        suppressed: float = 0.0,
         **settings: Any,
     ) -> Method:
         """The method on a small encoder, with the given dials."""
@@ -56,7 +57,15 @@ class Case:
         if leave_out is None:
             leave_out = LEFT_OUT if self.kind.leaves_out else ()
         values = self.kind.Settings(**{**self.settings, **settings})
-        setup = Setup(values, negatives or Negatives(), leave_out, hard, size=SIZE, classes=CLASSES)
+        setup = Setup(
+            values,
+            negatives or Negatives(),
+            leave_out,
+            hard,
+            size=SIZE,
+            classes=CLASSES,
+            suppressed=suppressed,
+        )
         self.kind.check(setup)
         return self.kind(encoder, setup, seed=seed)
 
