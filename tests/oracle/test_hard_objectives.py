@@ -109,6 +109,11 @@ def test_without_prior_and_weights_it_is_the_plain_loss() -> None:
     z, other = unit(4, 8, seed=4), unit(4, 8, seed=5)
     s_p, s_n, _ = in_batch((z, other))
     torch.testing.assert_close(debiased_nce(s_p, s_n, tau=0.5, prior=0.0), nt_xent((z, other), tau=0.5))
+    plain, named = (
+        debiased_nce(s_p, s_n, s_n, tau=0.5),
+        debiased_nce(s_p, s_n, s_n, tau=0.5, prior=0.1, beta=0.0, alpha=1.0),
+    )
+    assert plain == named  # the published defaults
 
 
 @pytest.mark.parametrize("tau", [0.02, 0.07, 0.5])

@@ -170,6 +170,7 @@ def test_byol_with_negatives_equals_squared_distances():  # type: ignore[no-unty
     expansion = 2 - 2 * a - 2 * (p * z).sum(1) + 2 * a * (p * n[:, 0]).sum(1)
     assert float(byol(p, z, n[:, :1], alpha=a)) == pytest.approx(float(expansion.mean()), rel=1e-6)
     assert float(byol(p, z)) == pytest.approx(float((2 - 2 * (p * z).sum(1)).mean()), rel=1e-6)
+    assert float(byol(p, z, n)) == float(byol(p, z))  # without a weight there is no repulsion
 
 
 def test_byol_gradient_is_closed_form():  # type: ignore[no-untyped-def]
@@ -201,6 +202,8 @@ def test_dials_at_their_ends():  # type: ignore[no-untyped-def]
     spread = F.normalize(torch.randn(4096, 8, generator=torch.Generator().manual_seed(0)), dim=1)
     assert feature_std(same) < 1e-6
     assert feature_std(spread) == pytest.approx(1.0, abs=0.02)
+    few = spread[:5, :3]
+    assert float(feature_std(few)) == pytest.approx(few.numpy().std(0, ddof=1).mean() * 3**0.5, rel=1e-5)
     assert effective_rank(same) == pytest.approx(1.0, abs=1e-3)
     assert effective_rank(spread) == pytest.approx(8.0, abs=0.05)
     assert alignment(spread, spread) == 0

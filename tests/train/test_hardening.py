@@ -20,6 +20,7 @@ from cuewise.methods.moco import MoCo
 from cuewise.train.banner import image_warnings
 from cuewise.train.checkpoint import read_checkpoint
 from cuewise.train.dials import Watch
+from cuewise.train.distributed import explain_lost_process
 from cuewise.train.log import read_metrics
 from cuewise.train.reload import load_config
 from cuewise.views import PatchNegative
@@ -222,3 +223,20 @@ def test_code_that_a_file_names_is_not_imported(
         with pytest.raises(UserError, match=r"names code to import, payload_x:\w+; if you trust it, give --"):
             attempt()
     assert not (tmp_path / "ran").exists()
+
+
+def test_a_killed_rank_is_one_line() -> None:
+    """As gloo and NCCL report it; other errors, and errors of a single process, are not explained away."""
+    for text in (
+        "[/gloo/tcp/pair.cc:534] Connection closed by peer [127.0.0.1]:5",
+        "NCCL communicator was aborted",
+    ):
+        with (
+            pytest.raises(UserError, match=r"another of the 2 processes .* continue with --resume"),
+            explain_lost_process(2),
+        ):
+            raise RuntimeError(text)
+        with pytest.raises(RuntimeError, match="peer|NCCL"), explain_lost_process(1):
+            raise RuntimeError(text)
+    with pytest.raises(RuntimeError, match="mat1 and mat2"), explain_lost_process(2):
+        raise RuntimeError("mat1 and mat2 shapes cannot be multiplied")

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any
 
@@ -86,6 +89,25 @@ def resolve_devices(text: str) -> tuple[str, Any]:
     if name != "cpu" and best != name:
         raise UserError(f"--devices {text}: this machine has no {name}; use --devices cpu")
     return name, int(number) if number else 1
+
+
+LOST = re.compile(
+    r"closed by peer|connection (closed|reset|refused)|broken pipe|timed out|timeout|nccl", re.I
+)
+
+
+@contextmanager
+def explain_lost_process(world: int) -> Iterator[None]:
+    """Where one of several processes is killed, the others end in one line."""
+    try:
+        yield
+    except RuntimeError as error:  # gloo's and NCCL's errors are of this kind
+        if world == 1 or LOST.search(str(error)) is None:
+            raise
+        raise UserError(
+            f"another of the {world} processes of this run has ended or hangs; see its messages (most often: not enough "
+            "memory), then continue with --resume"
+        ) from error
 
 
 PRECISIONS = {"32": "32-true", "bf16": "bf16-mixed", "16": "16-mixed", "fp16": "16-mixed", "fp32": "32-true"}

@@ -25,7 +25,7 @@ from cuewise.objectives.neighbours import knn_votes
 from cuewise.scores import proportion
 from cuewise.train.banner import banner
 from cuewise.train.checkpoint import read_checkpoint
-from cuewise.train.distributed import Everyone, launch
+from cuewise.train.distributed import Everyone, explain_lost_process, launch
 from cuewise.train.environment import environment
 from cuewise.train.loop import Run, fit, restore
 from cuewise.train.optim import build_optimizer
@@ -77,6 +77,7 @@ def run_pretrain(
     reads = [*config.data, *config.val, config.model, *config.texture_data, *copies]
     with (
         explain_full_disk(out, "resume with --resume from the last checkpoint"),
+        explain_lost_process(fabric.world_size),
         claimed(out, fabric, resume, overwrite, reads) as claim,
     ):
         train(run, data, resuming, claim)
