@@ -236,7 +236,7 @@ def test_a_killed_rank_is_one_line() -> None:
             explain_lost_process(2),
         ):
             raise RuntimeError(text)
-        with pytest.raises(RuntimeError, match="peer|NCCL"), explain_lost_process(1):
+        with pytest.raises(RuntimeError, match=r"peer|NCCL"), explain_lost_process(1):
             raise RuntimeError(text)
     with pytest.raises(RuntimeError, match="mat1 and mat2"), explain_lost_process(2):
         raise RuntimeError("mat1 and mat2 shapes cannot be multiplied")
