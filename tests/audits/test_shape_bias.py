@@ -76,6 +76,7 @@ def test_stimulus_names(name: str, cues: tuple[str, str] | None) -> None:
         ("subject,image\na,b\n", "no column shape"),
         ("subject,image,shape,texture,response\n", "only a header"),
         ("subject,image,shape,texture,response\na,b,c\n", "line 2 is too short"),
+        ("subject,image,shape,texture,response\na,b,c,d," + "x" * 200_000, "is a broken CSV"),
     ],
 )
 def test_bad_tables_are_told(tmp_path: Path, text: str, message: str) -> None:

@@ -49,6 +49,8 @@ def _read(file: Path) -> list[dict[str, str]]:
             rows = list(reader)
     except UnicodeDecodeError as error:
         raise UserError(f"{file} is not a UTF-8 text file: {error.reason}") from error
+    except csv.Error as error:
+        raise UserError(f"{file} is a broken CSV ({error})") from error
     except FileNotFoundError:
         raise UserError(f"no file {file}: give a CSV with the columns {','.join(COLUMNS)}") from None
     for number, row in enumerate(rows, start=2):
