@@ -88,6 +88,16 @@ def test_goes_on_where_the_local_engine_stopped(cluster: Any, photos: Photos, tm
     assert tree(tmp_path / "a") == tree(tmp_path / "b")
 
 
+@pytest.mark.cluster
+def test_tables_are_made_on_a_cluster(cluster: Any, photos: Photos, tmp_path: Path) -> None:
+    """A part here, the rest there: the table of boxes is the same."""
+    source = photos(3, height=64, width=64)
+    make_set("boxes", source, tmp_path / "a", workers=0, limit=2)
+    assert make_set("boxes", source, tmp_path / "a", engine="ray")["made"] == 4
+    make_set("boxes", source, tmp_path / "b", workers=0)
+    assert (tmp_path / "a" / "boxes.csv").read_bytes() == (tmp_path / "b" / "boxes.csv").read_bytes()
+
+
 @pytest.mark.parametrize("address", ["127.0.0.1:9", "ray://127.0.0.1:9", "nowhere.invalid:6379"])
 def test_an_address_where_nothing_listens(address: str) -> None:
     """Ray itself would end the process without an exception."""
