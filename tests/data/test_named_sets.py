@@ -16,6 +16,7 @@ import torchvision
 from image_files import age, encoded, pixels
 
 import cuewise.data.parquet as parquet
+import cuewise.data.torchvision_sets as torchvision_sets
 from cuewise.data import open_data
 from cuewise.errors import UserError
 
@@ -223,3 +224,20 @@ def test_torchvision_sets_that_cannot_be(tmp_path, spec, word):
     with pytest.raises(UserError, match=word):
         open_data(spec.format(tmp_path))
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("where", ["_labels", "_samples"])  # Aircraft, DTD, Flowers, Pets; Cars
+def test_fine_grained_sets_of_torchvision_have_labels(where):
+    class Fine:
+        classes = ["a", "b", "c"]
+
+        def __init__(self):
+            labels = [2, 0, 1]
+            setattr(self, where, labels if where == "_labels" else [(f"{k}.jpg", k) for k in labels])
+
+        def __len__(self):
+            return 3
+
+    labels, classes = torchvision_sets.labels_of(Fine())
+    np.testing.assert_array_equal(labels, [2, 0, 1])
+    assert classes == ("a", "b", "c")
