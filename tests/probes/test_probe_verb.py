@@ -164,7 +164,7 @@ def test_multilabel_from_a_table(colours: Path, others: Path, tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("kind", "options", "said"),
     [
-        ("quadratic", {}, "no probe 'quadratic'; there are: fewshot, finetune, knn"),
+        ("quadratic", {}, "no probe 'quadratic'; there are: detect, fewshot, finetune"),
         ("knn", {"shots": [5]}, "--shots has no meaning for the probe knn: it takes --k, --temp"),
         ("linear", {"preset": "ms"}, "no preset 'ms' of a linear probe; there are: ns, moco, looc"),
         ("finetune", {"preset": "ns"}, "no preset 'ns' of fine-tuning"),
