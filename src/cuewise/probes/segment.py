@@ -232,7 +232,7 @@ def drawn(
     shots = []
     for word, i in chosen:
         one = said[rows[i]]
-        panels = mask_panels(data.image(rows[i]), one.target, one.mask)
+        panels = mask_panels(data.image(rows[i]), one.target, one.mask, classes.values[0] == 0)
         shots.append(
             Shot(f"{word} of {name}", f"{Path(data.name(rows[i])).name}: mIoU {values[i]:.2f}", panels)
         )

@@ -34,15 +34,15 @@ def colour(k: int) -> tuple[int, int, int]:
     return PALETTE[k] if k < len(PALETTE) else PALETTE[1 + k % (len(PALETTE) - 1)]
 
 
-def mask_panels(image: Pixels, true: Pixels, said: Pixels) -> Pixels:
-    """Image, true and predicted classes; void pixels are grey in both."""
+def mask_panels(image: Pixels, true: Pixels, said: Pixels, background: bool = True) -> Pixels:
+    """Image, true and predicted classes; void pixels are grey in both. background: class 0 is one, and black."""
     shown = [np.where(true == VOID, VOID, m).astype(np.uint8) for m in (true, said)]
-    return side_by_side([image, *(painted(image, m) for m in shown)])
+    return side_by_side([image, *(painted(image, m, 0 if background else 1) for m in shown)])
 
 
-def painted(image: Pixels, mask: Pixels) -> Pixels:
-    """The image under the colours of a mask."""
-    table = np.array([colour(k) for k in range(256)], np.uint8)
+def painted(image: Pixels, mask: Pixels, first: int = 0) -> Pixels:
+    """The image under the colours of a mask; class 0 has the colour `first`."""
+    table = np.array([colour(first + k) for k in range(256)], np.uint8)
     table[VOID] = (128, 128, 128)
     grey = image.mean(2, keepdims=True).repeat(3, 2)
     return (0.35 * grey + 0.65 * table[mask]).astype(np.uint8)
