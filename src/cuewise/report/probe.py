@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from cuewise.report.closing import command_html
+from cuewise.audits.names import short_names
+from cuewise.report.closing import command_html, folded
 from cuewise.report.galleries import image_html, is_strip
 from cuewise.report.markup import Html, clean, el, join, name_of, slug
 from cuewise.report.numbers import digits
@@ -84,31 +85,27 @@ def versus(difference: Mapping[str, Any], other: str) -> str:
 
 
 def scores_html(result: Mapping[str, Any]) -> Html:
-    """A row per score; with a baseline its score and the difference."""
+    """A row per score; with a baseline its score and the difference. Protocols are folded: they are long."""
     other = mapping(result.get("baseline"))
     theirs = {s["name"]: s for s in sequence(other.get("scores"))}
     apart = {d["name"]: d for d in sequence(result.get("differences"))}
     rows = []
     for s in sequence(result["scores"]):
-        cells = [el("td", with_interval(s), class_="number")]
+        cells = [with_interval(s)]
         if other:
-            cells.append(
-                el("td", with_interval(theirs[s["name"]]) if s["name"] in theirs else "—", class_="number")
-            )
-            cells.append(el("td", change(apart[s["name"]]) if s["name"] in apart else "—", class_="number"))
-        cells += [
-            el("td", f"{s['n']:,}", class_="number"),
-            el("td", s["protocol"].replace("_", " "), class_="quiet"),
-        ]
-        rows.append(el("tr", el("th", name_of(s["name"]), scope="row"), cells))
+            cells.append(with_interval(theirs[s["name"]]) if s["name"] in theirs else "—")
+            cells.append(change(apart[s["name"]]) if s["name"] in apart else "—")
+        cells.append(f"{s['n']:,}")
+        numbers = [el("td", cell, class_="number") for cell in cells]
+        rows.append(el("tr", el("th", name_of(readable(s["name"])), scope="row"), numbers))
     heads = [
         "score",
-        clean(result["model"]),
+        short_names([clean(result["model"])])[0],
         *([untrained(other), "difference"] if other else []),
         "images",
-        "protocol",
     ]
-    return frame("Scores", heads, rows, range(1, len(heads) - 1))
+    protocols = {readable(s["name"]): s["protocol"].replace("_", " ") for s in sequence(result["scores"])}
+    return join(frame("Scores", heads, rows, range(1, len(heads))), folded("Protocols", facts(protocols)))
 
 
 def pictures_html(listed: Sequence[Any], folder: Path) -> Html:
