@@ -63,6 +63,14 @@ EQUIVALENT: dict[tuple[str, str], str] = {
         "objectives/byol.py",
         "if negatives is not None and negatives.shape[1]: → if negatives is not None and negatives.shape[2]:",
     ): "without negatives the sum over them is zero either way",
+    (
+        "studies/statistics.py",
+        "while 0.5 + t_within(high, freedom) / 2 < p: → while 0.5 + t_within(high, freedom) / 2 <= p:",
+    ): "one more doubling of the interval that bisection halves",
+    (
+        "studies/statistics.py",
+        "if 0.5 + t_within(middle, freedom) / 2 < p: → if 0.5 + t_within(middle, freedom) / 2 <= p:",
+    ): "bisection ends at the same number from either side",
 }
 
 
