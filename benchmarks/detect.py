@@ -25,7 +25,7 @@ from cuewise.data import Batch, Loader, open_data
 from cuewise.encoders import load_encoder
 from cuewise.probes.dense.detector import BoxView, Detector, inputs
 from cuewise.probes.dense.fit import Fit
-from cuewise.probes.dense.schedule import Schedule
+from cuewise.probes.dense.schedule import DenseSchedule
 from row import row
 
 BATCH, SIZE, GOAL = 4, 192, 1.03
@@ -35,7 +35,7 @@ CPU = torch.device("cpu")
 def own_step(batch: Batch, names: tuple[str, ...]) -> Callable[[], None]:
     """As the probe takes it: modes, seeds, rate, loss, gradient, optimiser."""
     encoder = load_encoder("torchvision/resnet18", size=SIZE)
-    schedule = Schedule(0.0001, BATCH, None, 1000)
+    schedule = DenseSchedule(0.0001, BATCH, None, 1000)
     detector = Detector(encoder, names, SIZE, schedule)
     fit = Fit(detector.network, schedule, 0, {}, None)
 

@@ -25,7 +25,7 @@ from cuewise.audits.retrieval import chance, neighbours, retrieval, same
 from cuewise.audits.saliency import features_to_logits, saliency
 from cuewise.audits.similarity import similarity
 from cuewise.audits.subject import Subject
-from cuewise.audits.subjects import Request, prepare
+from cuewise.audits.subjects import AuditRequest, prepare
 from cuewise.audits.superclasses import read_superclasses
 from cuewise.audits.texture_classes import histogram, per_class, texture_classes
 from cuewise.data import open_data
@@ -42,7 +42,7 @@ NAME = "shapes:aligned"
 
 
 def prepared(folder: Path, train: list[str], test: list[str]) -> Subject:
-    return prepare(MODEL, "m", load_encoder(MODEL, size=32), folder, Request(train, test), Engine())
+    return prepare(MODEL, "m", load_encoder(MODEL, size=32), folder, AuditRequest(train, test), Engine())
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from cuewise.audits.engine import Engine
 from cuewise.audits.run import ask
 from cuewise.audits.saved import Saved
 from cuewise.audits.subject import Subject
-from cuewise.audits.subjects import Request, load_seeded, prepare, read_settings
+from cuewise.audits.subjects import AuditRequest, load_seeded, prepare, read_settings
 from cuewise.checks.audit import as_json, check_finding, is_described
 from tests.audits.small_models import ENCODER, class_map, classifier, conflicts, flat, photos
 
@@ -30,7 +30,7 @@ def answer(
     sets.forget()
     settings = read_settings(15, mapping)
     encoder = load_seeded(model, 32, True if mapping else None, 0)
-    request = Request(train, test, "auto", 0, settings)
+    request = AuditRequest(train, test, "auto", 0, settings)
     subject: Subject = prepare(model, "model", encoder, root / out, request, Engine(workers=0))
     questions = list(AUDITS.all().values())
     plan.run_passes([(subject, questions)], subject.engine)

@@ -20,12 +20,12 @@ from cuewise.errors import Interrupted
 from cuewise.probes.dense import fit as fitting
 from cuewise.probes.dense.boxes_ap import THRESHOLDS, Detections, image_scores, mean_ap, rank
 from cuewise.probes.dense.coco_ap import CocoEvaluation
-from cuewise.probes.dense.detector import BoxView, Detector, Heads, span
-from cuewise.probes.dense.schedule import Schedule
+from cuewise.probes.dense.detector import BoxView, Detector, DetectorHeads, span
+from cuewise.probes.dense.schedule import DenseSchedule
 from tests.probes.object_sets import write_coco, write_voc
 
 MODEL = "cuewise/resnet-tiny?width=8"
-TINY = Heads(16, 16, 16, 16, (30, 30))
+TINY = DetectorHeads(16, 16, 16, 16, (30, 30))
 
 
 def random_boxes(rng: np.random.Generator, n: int) -> np.ndarray:
@@ -162,7 +162,7 @@ def detector(
 ) -> Detector:
     torch.manual_seed(0)
     encoder = load_encoder(model, size=size)
-    schedule = Schedule(0.02, 4, None, steps, warmup=0.1, drops=(0.75,))
+    schedule = DenseSchedule(0.02, 4, None, steps, warmup=0.1, drops=(0.75,))
     return Detector(encoder, ("disc", "square"), size, schedule, TINY, file=file, **more)
 
 

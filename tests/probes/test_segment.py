@@ -24,7 +24,7 @@ from cuewise.probes.dense import fit as fitting
 from cuewise.probes.dense.fcn import dilate
 from cuewise.probes.dense.iou import PixelCounts, count_pixels
 from cuewise.probes.dense.pixel_views import CroppedView, WholeView
-from cuewise.probes.dense.schedule import Schedule, changed
+from cuewise.probes.dense.schedule import DenseSchedule, changed
 from cuewise.probes.dense.segmenters import FCNSegmenter, PixelProbe
 from cuewise.probes.segment import SCHEDULES, classes_of
 from tests.probes.object_sets import SIDE, objects, write_coco, write_voc
@@ -222,7 +222,7 @@ def test_dilation_is_that_of_torchvision() -> None:
 def segmenter(data: Dataset, file: Path | None = None, steps: int = 6) -> FCNSegmenter:
     torch.manual_seed(0)
     encoder = load_encoder(MODEL, size=32)
-    return FCNSegmenter(encoder, 32, 3, 0, {}, Schedule(0.01, 4, None, steps), 0.4, "densecl", file)
+    return FCNSegmenter(encoder, 32, 3, 0, {}, DenseSchedule(0.01, 4, None, steps), 0.4, "densecl", file)
 
 
 def test_fcn_resumes_to_the_bit(voc: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -251,7 +251,7 @@ def test_fcn_resumes_to_the_bit(voc: Path, tmp_path: Path, monkeypatch: pytest.M
 
 
 def test_schedules_scale_with_their_length() -> None:
-    moco = Schedule(0.02, 16, None, 240, warmup=0.05, drops=(0.75, 0.9))
+    moco = DenseSchedule(0.02, 16, None, 240, warmup=0.05, drops=(0.75, 0.9))
     rates = [moco.rate(s, 240, 32) for s in range(240)]
     assert rates[0] == pytest.approx(0.04 * (0.001 + 0.999 / 12))
     assert rates[12] == rates[179] == pytest.approx(0.04)  # twice the batch, twice the rate

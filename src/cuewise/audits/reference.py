@@ -92,7 +92,7 @@ def _oriented(grey: Row) -> Row:
     return (np.hypot(dx, dy)[..., None] * (bins[..., None] == np.arange(ANGLES))).astype(np.float32)
 
 
-class Pair:
+class ReferenceProbes:
     """The two probes, fitted."""
 
     def __init__(self, layouts: Row, textures: Row, labels: Ids) -> None:
@@ -135,7 +135,7 @@ def guessing(classes: int) -> float:
     return 1 - (1 - 1 / classes) ** 2
 
 
-def _fit(stimuli: Conflicts, train: Dataset | None, rng: np.random.Generator) -> Pair | None:
+def _fit(stimuli: Conflicts, train: Dataset | None, rng: np.random.Generator) -> ReferenceProbes | None:
     """Fitted on images that no stimulus was made of; None where a class has too few of them."""
     data, used = stimuli.data, {j for pair in stimuli.rows for j in pair}
     assert data.labels is not None
@@ -152,7 +152,7 @@ def _fit(stimuli: Conflicts, train: Dataset | None, rng: np.random.Generator) ->
     classes, counts = np.unique(y, return_counts=True)
     wanted = {int(stimuli.columns[cue][i]) for cue in ("shape", "texture") for i in range(len(stimuli))}
     enough = {int(k) for k, n in zip(classes, counts) if n >= FEWEST}
-    return Pair(a, b, y) if wanted <= enough else None
+    return ReferenceProbes(a, b, y) if wanted <= enough else None
 
 
 def _look(data: Dataset | Conflicts, rows: list[int], labels: Ids) -> tuple[Row, Row, Ids]:

@@ -19,7 +19,7 @@ from cuewise.audits.names import folder_names, short_names, unique_names
 from cuewise.audits.ray_engine import RayEngine
 from cuewise.audits.saved import Saved
 from cuewise.audits.subject import AuditSettings, Subject
-from cuewise.audits.subjects import Request, load_seeded, prepare, read_settings, wants_head
+from cuewise.audits.subjects import AuditRequest, load_seeded, prepare, read_settings, wants_head
 from cuewise.encoders.load import as_torch_device, parameters
 from cuewise.errors import Interrupted, UserError
 from cuewise.files import write_json
@@ -62,7 +62,7 @@ def audit_models(
     questions = choose(only)
     settings = read_settings(limit, class_map, options, questions, prompts)
     typed = {"answers": answers, "class-map": class_map, "prompts": prompts, **(options or {})}
-    request = Request(train, test, answers, seed, settings, _words(typed, limit, only))
+    request = AuditRequest(train, test, answers, seed, settings, _words(typed, limit, only))
     saved = Saved(out, started)
     runner = make_engine(engine, address, saved, workers)
     sets.forget()
@@ -84,7 +84,7 @@ def prepare_all(
     size: int | None,
     device: str,
     questions: Sequence[Audit],
-    request: Request,
+    request: AuditRequest,
     engine: Engine,
 ) -> list[tuple[str, Subject]]:
     """Every model that can be asked, with its sets; one that cannot is left out before any work is done, with the reason."""
@@ -122,7 +122,7 @@ def make_engine(engine: str, address: str | None, saved: Saved, workers: int | N
 def _ask_all(
     subjects: Sequence[tuple[str, Subject]],
     questions: Sequence[Audit],
-    request: Request,
+    request: AuditRequest,
     saved: Saved,
     engine: Engine,
     unfinished: bool,
@@ -209,7 +209,7 @@ def describe(
     questions: Sequence[Audit],
     found: dict[str, Finding],
     left: dict[str, str],
-    request: Request,
+    request: AuditRequest,
 ) -> dict[str, Any]:
     """audit.json."""
     from cuewise import __version__

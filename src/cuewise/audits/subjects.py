@@ -26,7 +26,7 @@ ANSWERS = ("auto", "head", "probe")
 
 
 @dataclass(frozen=True)
-class Request:
+class AuditRequest:
     """What the user asked, as given."""
 
     train: list[str]
@@ -63,7 +63,7 @@ def read_settings(
     return AuditSettings(limit, mapped, read_prompts(Path(prompts)) if prompts else (), options)
 
 
-def wants_head(request: Request) -> bool | None:
+def wants_head(request: AuditRequest) -> bool | None:
     if request.answers not in ANSWERS:
         raise UserError(f"--answers {request.answers}: {', '.join(ANSWERS)}")
     if request.answers == "head" or (request.settings.class_map is not None and request.answers == "auto"):
@@ -81,7 +81,7 @@ def load_seeded(model: str | nn.Module, size: int | None, classifier: bool | Non
 
 
 def prepare(
-    model: str, name: str, encoder: Encoder, folder: Path, request: Request, engine: Engine
+    model: str, name: str, encoder: Encoder, folder: Path, request: AuditRequest, engine: Engine
 ) -> Subject:
     """A model with its data: the user's, or the embedded shapes where there is none."""
     found = sets.open_sets(request.train, request.test, encoder.card.size, request.seed)

@@ -13,7 +13,7 @@ from cuewise.audits.audit import Audit, Finding
 from cuewise.audits.engine import Engine
 from cuewise.audits.run import ask
 from cuewise.audits.saved import Saved
-from cuewise.audits.subjects import Request, load_seeded, prepare, read_settings
+from cuewise.audits.subjects import AuditRequest, load_seeded, prepare, read_settings
 from cuewise.checks.check import need
 
 TRAIN = ["shapes?n=48&size=32"]
@@ -26,7 +26,7 @@ def asked(audit: Audit) -> tuple[Finding | None, str]:
     """What it finds, or why it cannot be asked."""
     sets.forget()
     with tempfile.TemporaryDirectory() as folder:
-        request = Request(TRAIN, TEST, "probe", 0, read_settings(16, None))
+        request = AuditRequest(TRAIN, TEST, "probe", 0, read_settings(16, None))
         encoder = load_seeded(MODEL, 32, None, 0)
         subject = prepare(MODEL, "model", encoder, Path(folder), request, Engine(workers=0))
         plan.run_passes([(subject, [audit])], subject.engine)

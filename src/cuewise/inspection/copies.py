@@ -19,7 +19,7 @@ Pair = tuple[int, int]  # rows of the two sets
 
 
 @dataclass(frozen=True)
-class Copies:
+class CopiedImages:
     """Pairs of images with equal content, and of nearly equal pictures; rows count from the first and second set."""
 
     same: list[Pair]
@@ -39,7 +39,7 @@ class Copies:
         }
 
 
-def copies_within(found: Gathered) -> Copies:
+def copies_within(found: Gathered) -> CopiedImages:
     """Each image with an earlier one of equal content, or with the nearest of nearly equal pictures."""
     first: dict[bytes, int] = {}
     same = []
@@ -50,10 +50,10 @@ def copies_within(found: Gathered) -> Copies:
     known = {frozenset(pair) for pair in same}
     near = {tuple(sorted(pair)) for pair in near_pairs(found.bits, found.bits, within=True)}
     close = [(j, i) for i, j in sorted(near) if found.digests[i] != found.digests[j]]
-    return Copies(same, _alike([pair for pair in close if frozenset(pair) not in known], found, found))
+    return CopiedImages(same, _alike([pair for pair in close if frozenset(pair) not in known], found, found))
 
 
-def copies_between(first: Gathered, second: Gathered) -> Copies:
+def copies_between(first: Gathered, second: Gathered) -> CopiedImages:
     """Each image of the first set that the second set has too."""
     there: dict[bytes, int] = {}
     for row, digest in enumerate(second.digests):
@@ -61,7 +61,7 @@ def copies_between(first: Gathered, second: Gathered) -> Copies:
     same = [(row, there[d]) for row, d in enumerate(first.digests) if d in there]
     known = {i for i, _ in same}
     near = [(i, j) for i, j in near_pairs(first.bits, second.bits) if i not in known]
-    return Copies(same, _alike(near, first, second))
+    return CopiedImages(same, _alike(near, first, second))
 
 
 def _alike(pairs: list[Pair], first: Gathered, second: Gathered) -> list[Pair]:
@@ -71,7 +71,7 @@ def _alike(pairs: list[Pair], first: Gathered, second: Gathered) -> list[Pair]:
     ]
 
 
-def groups_of(count: int, copies: Copies) -> Ids:
+def groups_of(count: int, copies: CopiedImages) -> Ids:
     """A number per image, the same for copies of each other."""
     group = np.arange(count)
 
@@ -86,6 +86,6 @@ def groups_of(count: int, copies: Copies) -> Ids:
     return np.array([root(i) for i in range(count)], np.int64)
 
 
-def contradictions(copies: Copies, labels: Ids) -> list[Pair]:
+def contradictions(copies: CopiedImages, labels: Ids) -> list[Pair]:
     """Copies of equal content under different labels: at least one of the two labels is wrong."""
     return [(i, j) for i, j in copies.same if labels[i] != labels[j]]

@@ -15,7 +15,7 @@ from cuewise.data import Dataset, open_data
 from cuewise.errors import UserError
 from cuewise.files import write_json
 from cuewise.inspection.clue import CLUES, Clue
-from cuewise.inspection.copies import Copies, contradictions, copies_between, copies_within, groups_of
+from cuewise.inspection.copies import CopiedImages, contradictions, copies_between, copies_within, groups_of
 from cuewise.inspection.gather import Gathered, gather
 from cuewise.inspection.judge import FEWEST, Judged, judge
 
@@ -31,7 +31,7 @@ class Inspected:
     spec: str
     data: Dataset
     found: Gathered
-    copies: Copies
+    copies: CopiedImages
     labels: Ids
     classes: tuple[str, ...]
     by_objects: bool = False  # labelled by the largest object of each image

@@ -13,21 +13,25 @@ from cuewise.data import Boxes, Dataset, open_data
 from cuewise.errors import UserError
 from cuewise.probes.dense.boxes_ap import THRESHOLDS, Detections, Ranking, image_scores, mean_ap, rank
 from cuewise.probes.dense.coco_ap import NEEDS, CocoEvaluation
-from cuewise.probes.dense.detector import Detector, Heads, best_body, span, unknown_classes
+from cuewise.probes.dense.detector import Detector, DetectorHeads, best_body, span, unknown_classes
 from cuewise.probes.dense.drawing import Shot, box_panels, worst_and_best
 from cuewise.probes.dense.resample import RESAMPLES, resamples, with_interval
-from cuewise.probes.dense.schedule import Schedule, changed
+from cuewise.probes.dense.schedule import DenseSchedule, changed
 from cuewise.probes.kinds import ProbeKind
 from cuewise.probes.task import HELD_OUT, Task
 from cuewise.scores import Score
 
 # moco: R50-C4 as MoCo and DenseCL train it; short: Mishra et al. for supervised and Jigsaw; small: ours, for a CPU
 SCHEDULES = {
-    "small": Schedule(0.04, 8, 8, warmup=0.1, drops=(0.75, 0.92), clip=10.0),
-    "moco": Schedule(0.02, 16, None, 24_000, warmup=100 / 24_000, drops=(18 / 24, 22 / 24)),
-    "short": Schedule(0.001, 2, 10, reference=2),
+    "small": DenseSchedule(0.04, 8, 8, warmup=0.1, drops=(0.75, 0.92), clip=10.0),
+    "moco": DenseSchedule(0.02, 16, None, 24_000, warmup=100 / 24_000, drops=(18 / 24, 22 / 24)),
+    "short": DenseSchedule(0.001, 2, 10, reference=2),
 }
-HEADS = {"small": Heads(64, 128, 64, 64, (200, 200)), "moco": Heads(), "short": Heads()}
+HEADS = {
+    "small": DetectorHeads(64, 128, 64, 64, (200, 200)),
+    "moco": DetectorHeads(),
+    "short": DetectorHeads(),
+}
 BODIES = {"small": "fpn", "moco": "c4", "short": "fpn"}
 SIZES = {"moco": 800, "short": 600}
 SCALES = {"small": (0.8, 1.0), "moco": (0.6, 1.0), "short": (1.0, 1.0)}  # shares of the size at test

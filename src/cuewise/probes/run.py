@@ -34,7 +34,7 @@ Draws = dict[str, NDArray[np.float64]]  # score → its values over resampled im
 
 
 @dataclass(frozen=True)
-class Request:
+class ProbeRequest:
     """A kind of probe with its options, the sets, and what else the numbers depend on."""
 
     kind: ProbeKind
@@ -60,7 +60,7 @@ class Request:
 
 
 def measure(
-    asked: Request, model: str, out: Path | None = None, *, paired: bool = False
+    asked: ProbeRequest, model: str, out: Path | None = None, *, paired: bool = False
 ) -> tuple[dict[str, Any], Task]:
     """The result of one encoder, and the task with its resampled scores and pictures."""
     began = time.monotonic()
@@ -111,7 +111,7 @@ def run_probe(
     baseline  "random" (the same architecture, untrained) or another MODEL: measured too, with paired differences
     started   called when everything that the user may have to fix has been checked
     """
-    asked = Request(make_kind(kind, options), train, test, size, seed, device, keep)
+    asked = ProbeRequest(make_kind(kind, options), train, test, size, seed, device, keep)
     about = {"model": str(model), "baseline": baseline, **asked.as_dict()}
     if out is not None:
         check_settings(out / "config.json", about)
@@ -139,7 +139,7 @@ def run_probe(
 
 
 def measure_once(
-    asked: Request, model: str, folder: Path | None, *, paired: bool = True
+    asked: ProbeRequest, model: str, folder: Path | None, *, paired: bool = True
 ) -> tuple[dict[str, Any], Draws]:
     """The result and the resampled scores of one encoder, from its folder where they were measured before."""
     if folder is not None and (folder / "result.json").is_file():

@@ -18,7 +18,7 @@ from cuewise.errors import UserError
 from cuewise.probes.dense.drawing import Shot, mask_panels, worst_and_best
 from cuewise.probes.dense.iou import PixelCounts, count_pixels
 from cuewise.probes.dense.resample import scored
-from cuewise.probes.dense.schedule import Schedule, changed
+from cuewise.probes.dense.schedule import DenseSchedule, changed
 from cuewise.probes.dense.segmenters import FCNSegmenter, PixelProbe, Segmenter
 from cuewise.probes.kinds import ProbeKind
 from cuewise.probes.task import HELD_OUT, Task
@@ -30,8 +30,8 @@ VOC_CLASSES = (
 )  # fmt: skip
 # DenseCL's FCN-R50-d8 on VOC12aug at 512 pixels; Mishra et al. give 30 epochs and lr 0.01
 SCHEDULES = {
-    "densecl": Schedule(0.01, 16, None, 20_000, weight_decay=5e-4, poly=0.9, floor=1e-4),
-    "fcn": Schedule(0.01, 16, 30),
+    "densecl": DenseSchedule(0.01, 16, None, 20_000, weight_decay=5e-4, poly=0.9, floor=1e-4),
+    "fcn": DenseSchedule(0.01, 16, 30),
 }
 AUXILIARY, SIZES = {"densecl": 0.4}, {"densecl": 512}
 

@@ -12,7 +12,7 @@ import yaml
 from cuewise.errors import UserError
 from cuewise.options import texts
 from cuewise.probes.kinds import make_kind
-from cuewise.probes.run import Request
+from cuewise.probes.run import ProbeRequest
 
 SCENES = "shapes:scenes?size=64"
 # Embedded sets only: runs anywhere in minutes on a CPU.
@@ -41,7 +41,7 @@ class SuiteTask:
     """One row of the table, or a few: a probe with its sets."""
 
     name: str
-    request: Request
+    request: ProbeRequest
 
 
 def read_suite(spec: str, seed: int, device: str) -> list[SuiteTask]:
@@ -84,5 +84,5 @@ def _task(entry: Any, number: int, spec: str, seed: int, device: str) -> SuiteTa
         kind = make_kind(str(entry["probe"]), {k: v for k, v in entry.items() if k not in OWN})
     except UserError as error:
         raise UserError(f"{where}: {error}") from None
-    request = Request(kind, texts(entry["train"]), texts(entry.get("test")), size, seed, device)
+    request = ProbeRequest(kind, texts(entry["train"]), texts(entry.get("test")), size, seed, device)
     return SuiteTask(str(entry["name"]), request)

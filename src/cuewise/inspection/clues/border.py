@@ -11,7 +11,7 @@ CELLS = 16  # of a side
 RING = 2  # cells, an eighth of the side
 
 
-class Border(Clue):
+class BorderClue(Clue):
     """The outer ring of a 16×16 copy in colour."""
 
     name = "border"

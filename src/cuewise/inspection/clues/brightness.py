@@ -9,7 +9,7 @@ from cuewise.inspection.clue import Clue, Look, Numbers
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 
 
-class Brightness(Clue):
+class BrightnessClue(Clue):
     """Mean, standard deviation and quantiles of the luminance."""
 
     name = "brightness"

@@ -10,7 +10,7 @@ from cuewise.inspection.clue import Clue, Look, Numbers
 LEVELS = 5  # per channel
 
 
-class Color(Clue):
+class ColorClue(Clue):
     """The joint histogram of red, green and blue, as square roots: rare colours count as well."""
 
     name = "color"

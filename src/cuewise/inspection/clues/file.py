@@ -16,7 +16,7 @@ FORMATS = ("JPEG", "PNG", "WEBP", "GIF", "BMP", "TIFF")
 MODES = ("RGB", "L", "P", "RGBA", "CMYK")
 
 
-class File(Clue):
+class FileClue(Clue):
     """Bytes, bytes per pixel, format, colour mode, JPEG's quantisation tables and its metadata."""
 
     name = "file"

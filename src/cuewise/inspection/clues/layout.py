@@ -11,7 +11,7 @@ from cuewise.inspection.clue import SIDE, Clue, Look, Numbers
 CELLS = 8
 
 
-class Layout(Clue):
+class LayoutClue(Clue):
     """The grey image as 8×8 cells."""
 
     name = "layout"

@@ -8,7 +8,7 @@ from cuewise.data import Image
 from cuewise.inspection.clue import Clue, Look, Numbers
 
 
-class Position(Clue):
+class PositionClue(Clue):
     """Centre, size and area of the largest box relative to the image, and the number of boxes."""
 
     name = "position"

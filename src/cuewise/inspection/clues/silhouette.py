@@ -11,7 +11,7 @@ from cuewise.inspection.clue import SIDE, Clue, Look, Numbers
 CELLS = 16
 
 
-class Silhouette(Clue):
+class SilhouetteClue(Clue):
     """The share of each of 16×16 cells that the mask covers."""
 
     name = "silhouette"

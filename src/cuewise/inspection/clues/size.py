@@ -7,7 +7,7 @@ import numpy as np
 from cuewise.inspection.clue import Clue, Look, Numbers
 
 
-class Size(Clue):
+class SizeClue(Clue):
     """Logarithms of width, height and aspect ratio, and whether the image is square."""
 
     name = "size"

@@ -14,7 +14,7 @@ TILE = 8
 FLAT = 4.0  # grey levels of contrast below which a patch has no texture
 
 
-class Texture(Clue):
+class TextureClue(Clue):
     """How often each word occurs among all 5×5 patches of the grey image, at two scales.
 
     A word is the signs of seven fixed random contrasts (their weights sum to zero, so brightness does not count); a patch

@@ -24,14 +24,14 @@ from cuewise.errors import UserError
 from cuewise.probes.dense.bodies import C4, Layer4Head, Pyramid
 from cuewise.probes.dense.boxes_ap import Detections
 from cuewise.probes.dense.fit import Fit, freeze, freeze_norms, precise_norms, seeded
-from cuewise.probes.dense.schedule import Schedule
+from cuewise.probes.dense.schedule import DenseSchedule
 from cuewise.progress import Progress
 
 PUBLISHED = 800  # short side in pixels that published anchors and proposals are made for
 
 
 @dataclass(frozen=True)
-class Heads:
+class DetectorHeads:
     """Sizes of what is new in a detector; torchvision's own are the default."""
 
     channels: int = 256  # of the pyramid
@@ -75,8 +75,8 @@ class Detector:
     encoder: Encoder
     names: tuple[str, ...]
     size: int
-    schedule: Schedule
-    heads: Heads = field(default_factory=Heads)
+    schedule: DenseSchedule
+    heads: DetectorHeads = field(default_factory=DetectorHeads)
     body: str = "fpn"
     frozen: bool = False
     norm: str = "train"

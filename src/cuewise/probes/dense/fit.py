@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from cuewise.data import Batch, Loader
 from cuewise.errors import Interrupted, UserError
-from cuewise.probes.dense.schedule import Schedule
+from cuewise.probes.dense.schedule import DenseSchedule
 from cuewise.progress import Progress
 from cuewise.train.checkpoint import read_checkpoint, write_atomically
 from cuewise.train.loop import stop_signal
@@ -32,7 +32,7 @@ class Fit:
     def __init__(
         self,
         network: nn.Module,
-        schedule: Schedule,
+        schedule: DenseSchedule,
         seed: int,
         settings: Mapping[str, Any],
         file: Path | None,

@@ -12,7 +12,7 @@ from cuewise.errors import UserError
 
 
 @dataclass(frozen=True)
-class Schedule:
+class DenseSchedule:
     """SGD with momentum 0.9. `lr` is that of `reference` images per step and follows the batch size.
 
     warmup  share of training in which the rate rises linearly from a thousandth
@@ -58,7 +58,7 @@ class Schedule:
         return f"sgd_lr{self.lr:g}per{self.reference}_batch{self.batch_size}_{length}_{fall}_wd{self.weight_decay:g}"
 
 
-def changed(known: Mapping[str, Schedule], preset: str, **given: Any) -> Schedule:
+def changed(known: Mapping[str, DenseSchedule], preset: str, **given: Any) -> DenseSchedule:
     """A preset with what the user asked for instead; `lr` is then that of the batch as it is."""
     if preset not in known:
         raise UserError(f"no preset {preset!r} here; there are: {', '.join(known)}")

@@ -23,7 +23,7 @@ from cuewise.errors import UserError
 from cuewise.probes.dense.fcn import build_fcn
 from cuewise.probes.dense.fit import Fit
 from cuewise.probes.dense.pixel_views import CroppedView, WholeView
-from cuewise.probes.dense.schedule import Schedule
+from cuewise.probes.dense.schedule import DenseSchedule
 from cuewise.probes.linear import LinearProbe
 from cuewise.progress import Progress
 
@@ -177,7 +177,7 @@ class PixelProbe(Segmenter):
 class FCNSegmenter(Segmenter):
     """FCN on the dilated backbone; all layers are trained."""
 
-    schedule: Schedule = field(default_factory=lambda: Schedule(0.01, 16, 30))
+    schedule: DenseSchedule = field(default_factory=lambda: DenseSchedule(0.01, 16, 30))
     auxiliary: float = 0.0
     name: str = "fcn"
     file: Path | None = None
