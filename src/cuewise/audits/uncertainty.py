@@ -41,7 +41,7 @@ LEAST = 5  # images of a group that has a mean of its own
         ),
         Kind(
             "uncertainty/norm/*",
-            "Mean norm with {} objects",
+            "Mean norm by set and number of objects: {}",
             "Mean norm of the embeddings of images with that many annotated objects.",
             unit="number",
             reading="in the model's own unit",
