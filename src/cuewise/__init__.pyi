@@ -33,6 +33,7 @@ __all__ = [
     "reproduce",
     "score",
     "transfer",
+    "tune",
 ]
 
 def demo(
@@ -70,8 +71,15 @@ def pretrain(
     epochs: int | None = None,
     batch_size: int | None = None,
     seed: int | None = None,
+    watch: str | Path | Sequence[str | Path] | None = None,
+    watch_every: float | None = None,
+    max_drop: float | None = None,
+    stop_on_drop: bool | None = None,
+    log: str | Path | Sequence[str | Path] | None = None,
     devices: str | int | Path | None = None,
     num_nodes: int | None = None,
+    layers: str | int | Path | None = None,
+    low_rank: int | None = None,
     precision: str | int | Path | None = None,
     workers: str | int | Path | None = None,
     steps: int | None = None,
@@ -105,8 +113,15 @@ def pretrain(
     epochs: passes over the images [200]
     batch_size: images per step on all devices together; the learning rate follows it [256]
     seed: seed of everything random [0]
+    watch: audits to run while training, on a small fixed part of --val, e.g. shape_bias,accuracy,sketch
+    watch_every: epochs between two looks of --watch and of the drift guard [5 % of the time]
+    max_drop: warn when a model that brought weights loses more points of accuracy than this; 0 does not look [3]
+    stop_on_drop: stop when --max-drop is passed, and keep the last encoder before that
+    log: where metrics go beside metrics.jsonl: tensorboard, wandb, mlflow, none [tensorboard]
     devices: auto, a number, cpu:2, cuda:4, mps [auto]
     num_nodes: machines, with torchrun or SLURM [1]
+    layers: what is trained: all, last:N (the last N blocks), head (what comes after them) [all]
+    low_rank: of a transformer that brings weights: train updates of this rank of its linear layers (LoRA)
     precision: auto, 32, bf16, 16 [auto]
     workers: processes that load images: auto or a number [auto]
     steps: stop after this many steps in all, the schedule unchanged
@@ -130,6 +145,7 @@ def reproduce(
     data: str | Path | Sequence[str | Path] | None = None,
     val: str | Path | Sequence[str | Path] | None = None,
     ood: str | Path | Sequence[str | Path] | None = None,
+    test: str | Path | Sequence[str | Path] | None = None,
     budget: float | None = None,
     seeds: int = 5,
     epochs: int | None = None,
@@ -148,6 +164,7 @@ def reproduce(
     data: shapes, or labelled photographs to learn from [shapes]
     val: labelled photographs to test on [a fifth of --data, held out]
     ood: domains of labelled photographs: a probe is fitted on the first and tested on the others
+    test: of the study `tune`: stimuli for that classifier, as conflict=DATA, sketch=DATA, silhouette=DATA
     budget: minutes for all of it together; fewer epochs where needed [as many as the lab is made for]
     seeds: runs of every arm, each with its own seed; the same seeds in all arms; fewer than 5 are a first look [5]
     epochs: of every run [the lab's own; three times as many in looc-rotation]
@@ -155,9 +172,97 @@ def reproduce(
     arms: names of arms to run, with * for any text; claims that need others are then not measured [all]
     precision: auto (as `pretrain`), 32 or bf16, which is faster on a CPU that computes in it [auto]
     method: moco or simclr, for studies that are not about a method [simclr on shapes, moco on photographs]
-    model: backbone of all arms that name none, with or without weights [the lab's small one]
+    model: backbone of all arms that name none, with or without weights; the study `tune` needs one [the lab's small one]
     size: side of the views in pixels, of all arms that name none [32]
     overwrite: start again, the trained arms in --out included
+    """
+
+def tune(
+    model: str | Path | Callable[..., Any],
+    *data: str | Path | Sequence[str | Path],
+    out: str | Path,
+    away: str | None = None,
+    keep: float | None = None,
+    test: str | Path | Sequence[str | Path] | None = None,
+    config: str | Path | None = None,
+    set: Sequence[str] | Mapping[str, Any] | None = None,
+    pretrained: bool = False,
+    report: bool = True,
+    resume: bool = False,
+    overwrite: bool = False,
+    val: str | Path | Sequence[str | Path] | None = None,
+    size: int | None = None,
+    epochs: int | None = None,
+    batch_size: int | None = None,
+    seed: int | None = None,
+    watch: str | Path | Sequence[str | Path] | None = None,
+    watch_every: float | None = None,
+    max_drop: float | None = None,
+    stop_on_drop: bool | None = None,
+    log: str | Path | Sequence[str | Path] | None = None,
+    devices: str | int | Path | None = None,
+    num_nodes: int | None = None,
+    layers: str | int | Path | None = None,
+    low_rank: int | None = None,
+    precision: str | int | Path | None = None,
+    workers: str | int | Path | None = None,
+    steps: int | None = None,
+    negatives: str | Path | Sequence[str | Path] | None = None,
+    alpha: float | Sequence[float] | None = None,
+    alpha_mode: str | int | Path | None = None,
+    num_negatives: int | None = None,
+    patch_size: str | int | Path | None = None,
+    patch_augment: str | Path | Sequence[str | Path] | None = None,
+    texture_data: str | Path | Sequence[str | Path] | None = None,
+    hard: str | None = None,
+    leave_out: str | Path | Sequence[str | Path] | None = None,
+    suppress: str | None = None,
+    color_jitter: bool | None = None,
+    crops: str | None = None,
+) -> dict[str, Any]:
+    """Turn a cue dial of a model that already exists, and keep what it knows; its classifier still fits.
+
+    model: a run folder, encoder.safetensors, torchvision/NAME, timm/NAME (add :FILE for weights), package.module:factory
+    data: folders, archives, shards or data sets of images, joined; DATA?classes=imagenet100 takes some classes
+    out: the run folder to write
+    away: the cue to rely on less: texture, color, texture,color, or none (the dials are then your own) [texture]
+    keep: weight of staying where the model was on unchanged images [1]
+    test: images for the report of before and after, as `audit` takes them, e.g. conflict=DATA sketch=DATA
+    config: a YAML file of settings, e.g. the config.yaml of another run
+    set: any other setting as dotted.key=value, e.g. optim.lr=3e-5, tune.images=0
+    pretrained: take the library's published weights of torchvision/NAME or timm/NAME: from its cache, else downloaded
+    report: audit before and after (--no-report only trains) [on]
+    resume: continue where the run in --out stopped
+    overwrite: replace the run in --out
+    val: labelled images for a k-NN accuracy after each epoch
+    size: side of the views in pixels [224]
+    epochs: passes over the images [200]
+    batch_size: images per step on all devices together; the learning rate follows it [256]
+    seed: seed of everything random [0]
+    watch: audits to run while training, on a small fixed part of --val, e.g. shape_bias,accuracy,sketch
+    watch_every: epochs between two looks of --watch and of the drift guard [5 % of the time]
+    max_drop: warn when a model that brought weights loses more points of accuracy than this; 0 does not look [3]
+    stop_on_drop: stop when --max-drop is passed, and keep the last encoder before that
+    log: where metrics go beside metrics.jsonl: tensorboard, wandb, mlflow, none [tensorboard]
+    devices: auto, a number, cpu:2, cuda:4, mps [auto]
+    num_nodes: machines, with torchrun or SLURM [1]
+    layers: what is trained: all, last:N (the last N blocks), head (what comes after them) [all]
+    low_rank: of a transformer that brings weights: train updates of this rank of its linear layers (LoRA)
+    precision: auto, 32, bf16, 16 [auto]
+    workers: processes that load images: auto or a number [auto]
+    steps: stop after this many steps in all, the schedule unchanged
+    negatives: push away images without meaning: patch, texture; for byol also regular (repeatable)
+    alpha: weight of the negatives, one for all or one per kind; 0 is off [2; byol 0.05]
+    alpha_mode: weight inside or outside the exponential: in, out [in]
+    num_negatives: negatives of each kind per image [1]
+    patch_size: side of the patches as LOW:HIGH in pixels [16:72, scaled with the size]
+    patch_augment: change each patch: hflip,vflip,rot90
+    texture_data: textures of the images, as `cuewise make texture` wrote them; one set per negative [made on the fly]
+    hard: make negatives harder: mochi, ifm, debiased, hard; its settings are --set hard.* (moco, simclr)
+    leave_out: augmentations to keep a space of their own for, e.g. color,rotation,texture (looc, addone)
+    suppress: filter half of the views against texture: anisotropic, robust, bilateral, cartoon, gaussian; its settings are --set suppress.* (pairing, share, copies, and the filter's own, as steps=10:20)
+    color_jitter: jitter colours (--no-color-jitter leaves it out) [on]
+    crops: where crops are taken: random, or object (boxes of objects; its settings are --set crops.*) [random]
     """
 
 def audit(

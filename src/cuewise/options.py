@@ -98,12 +98,13 @@ class Option:
 
 @dataclass(frozen=True)
 class Of:
-    """`**options` of a verb are those of one declaration, named `package.module:Name`."""
+    """`**options` of a verb are those of one declaration, named `package.module:Name`, `without` some."""
 
     where: str
+    without: tuple[str, ...] = ()
 
     def options(self, named: Sequence[str]) -> dict[str, Option]:
-        return options_of(attribute(self.where))
+        return {n: o for n, o in options_of(attribute(self.where)).items() if n not in self.without}
 
 
 @dataclass(frozen=True)

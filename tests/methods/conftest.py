@@ -26,6 +26,7 @@ SMALL: dict[str, dict[str, Any]] = {
     "can": {"hidden": 32, "dim": 16, "decoder_depth": 1},
     "mae": {"decoder_depth": 1},
     "jigsaw": {"permutations": 10, "hidden": 32},
+    "tune": {"images": 0},
 }
 TRANSFORMERS = ("can", "mae")  # methods that need patch tokens
 

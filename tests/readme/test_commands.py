@@ -24,6 +24,7 @@ ROOT = Path(__file__).parents[2]
 # what makes a documented command quick; a later option wins over an earlier one
 QUICK = {
     "pretrain": "--size 32 --batch-size 8 --steps 2 --workers 0 --model cuewise/resnet-tiny?width=8 --set moco.queue=64",
+    "tune": "--size 32 --batch-size 8 --steps 2 --workers 0 --no-report",
     "audit": "--only accuracy,similarity --size 32",
     "compare": "",
     "make": "--limit 2 --workers 1",

@@ -236,6 +236,32 @@ CASES |= {
     ("transfer", "D4"): ({a: {AP: v, MIOU: v} for a, v in (("MoCo", 0.6), ("DenseCL", 0.6), ("random", 0.2))},
                          {a: {AP: v, MIOU: v} for a, v in (("MoCo", 0.6), ("DenseCL", 0.1), ("random", 0.2))}),
 }  # fmt: skip
+
+
+def tuned(**arms: tuple[float, float, float]) -> dict[str, dict[str, float]]:
+    """Shape bias, accuracy and accuracy in other domains of arms: was, a0, a2, a3, unkept, moco."""
+    names = {"was": "as it was", "a0": "α = 0", "a2": "α = 2", "a3": "α = 3", "unkept": "without keep"}
+    return {
+        names.get(arm, arm): {
+            **{f"shape_bias{half}": bias for half in ("", "/confirmed")},
+            **{f"own/accuracy{half}": right for half in ("", "/confirmed")},
+            "ood": ood,
+        }
+        for arm, (bias, right, ood) in arms.items()
+    }
+
+
+WAS = (0.35, 0.70, 0.40)
+CASES |= {
+    ("tune", "T1"): (tuned(was=WAS, a0=(0.5, 0.6, 0), a2=(0.6, 0.6, 0)), tuned(was=WAS, a0=WAS, a2=WAS)),
+    ("tune", "T2"): (tuned(was=WAS, a0=(0.5, 0.69, 0), a2=(0.6, 0.68, 0)),
+                     tuned(was=WAS, a0=(0.4, 0.60, 0), a2=(0.5, 0.60, 0))),
+    ("tune", "T3"): (tuned(was=WAS, a0=(0, 0, 0.45), a2=(0, 0, 0.45)), tuned(was=WAS, a0=(0, 0, 0.4), a2=(0, 0, 0.3))),
+    ("tune", "T4"): (tuned(a0=WAS, a2=(0.45, 0, 0)), tuned(a0=WAS, a2=(0.30, 0, 0))),
+    ("tune", "T5"): (tuned(a0=WAS, a3=(0.45, 0, 0)), tuned(a0=WAS, a3=(0.30, 0, 0))),
+    ("tune", "T6"): (tuned(a2=WAS, unkept=(0, 0.6, 0)), tuned(a2=WAS, unkept=WAS)),
+    ("tune", "T7"): (tuned(a2=WAS, moco=(0, 0.5, 0.3)), tuned(a2=WAS, moco=(0, 0.8, 0.5))),
+}  # fmt: skip
 CASES |= {("ns-alpha-color", n): case for (s, n), case in CASES.items() if s == "ns-alpha" and n not in FORMS}
 CLAIMS = [(s, c.number) for s, study in studies().items() for c in study.claims]
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from torch import nn
 
 from cuewise.encoders import Encoder, load_encoder
-from cuewise.encoders.load import HUB, SPEC
+from cuewise.encoders.load import HUB, SPEC, load_whole
 from cuewise.errors import UserError
 from cuewise.probes import Probe
 from cuewise.probes.class_map import shipped_maps
@@ -64,25 +64,14 @@ def load_model(spec: str | nn.Module, *, size: int | None, classifier: bool | No
         return load_encoder(spec, size=size, head=classifier is not False)
     if spec.startswith(HUB):
         return load_encoder(spec, size=size, head=classifier is not False)
-    match = SPEC.match(spec)
-    if classifier is not False and match and match["weights"] and not match["arch"].startswith("cuewise/"):
-        try:
-            return load_encoder(spec, size=size, head=True)
-        except UserError:  # weights of a backbone alone; if it is something else, the next line says so
-            pass
+    match, saved = SPEC.match(spec), Path(spec).exists()
+    if classifier is not False and (match or saved):
+        return load_whole(spec, size=size)
     encoder = load_encoder(spec, size=size, head=bool(classifier) and match is None)
-    factory = not match and not Path(spec).exists() and ":" in spec  # package.module:factory
+    factory = not match and not saved and ":" in spec  # package.module:factory
     if classifier and encoder.head is None and factory:
         encoder.head = nn.Identity()
     return encoder
-
-
-def outputs(encoder: Encoder) -> int:
-    """How many classes the classifier distinguishes."""
-    assert encoder.head is not None
-    device = next(encoder.parameters(), torch.zeros(())).device
-    with torch.inference_mode():
-        return int(encoder.head(torch.zeros(1, encoder.dim, device=device)).flatten(1).shape[1])
 
 
 def read_class_map(file: Path) -> dict[str, list[int | str]]:

@@ -14,7 +14,7 @@ from PIL import Image
 from cuewise.audits.answerer import Answerer, Ids, Unasked
 from cuewise.audits.change import Change
 from cuewise.audits.engine import Engine, Viewer
-from cuewise.audits.head import ClassMap, Grouped, Head, groups_for, map_for, outputs
+from cuewise.audits.head import ClassMap, Grouped, Head, groups_for, map_for
 from cuewise.audits.keys import data_key
 from cuewise.audits.measured import Measured
 from cuewise.audits.zero_shot import PROMPTS, ZeroShot
@@ -22,6 +22,7 @@ from cuewise.data import Dataset
 from cuewise.data.overlap import Overlap
 from cuewise.encoders import Encoder
 from cuewise.encoders.embed import Embeddings
+from cuewise.encoders.load import outputs_of
 from cuewise.probes import Probe
 
 Named = tuple[str, Dataset]
@@ -145,7 +146,7 @@ class Subject:
                 self.spoken[key] = ZeroShot(self.encoder.text, classes, self.settings.prompts or PROMPTS)
             return self.spoken[key], tuple(classes)
         assert self.encoder.head is not None
-        found = map_for(classes, outputs(self.encoder), self.settings.class_map)
+        found = map_for(classes, outputs_of(self.encoder), self.settings.class_map)
         if found is None:
             few = ", ".join(list(classes)[:4])
             raise Unasked(

@@ -48,6 +48,10 @@ def _check_optim(optim: Optim) -> None:
         raise UserError("optim.warmup_share and optim.warmup_epochs exclude each other: give one of them")
     if optim.decay_all is not None and optim.name == "lars":
         raise UserError("optim.decay_all has no meaning for lars, which never decays biases and norms")
+    if optim.layer_decay is not None and not 0 < optim.layer_decay <= 1:
+        raise UserError(f"optim.layer_decay {optim.layer_decay}: above 0, and 1 (no decay) at most")
+    if optim.head_warmup is not None and not 0 <= optim.head_warmup < 1:
+        raise UserError(f"optim.head_warmup {optim.head_warmup}: a share of training, 0 to below 1")
     if optim.milestones and optim.schedule != "step":
         raise UserError(f"optim.milestones is for optim.schedule=step, and the schedule is {optim.schedule}")
 
@@ -103,7 +107,8 @@ def _check_negatives(config: Config, kind: type[Method]) -> None:
 def _check_augmentations(config: Config, kind: type[Method]) -> None:
     """--leave-out and views.same name augmentations that the views have."""
     shown = [RECIPES[view.recipe] for view in kind.shown(config.setup())]
-    if not config.color_jitter and not any(recipe.jitter_p for recipe in shown):
+    strengths = config.views.jitter
+    if not config.color_jitter and not any(r.jitter_p and any(strengths or r.jitter) for r in shown):
         raise UserError(f"--no-color-jitter has no meaning for {kind.name}: its views have no colour jitter")
     if config.leave_out and not kind.leaves_out:
         raise UserError(f"--leave-out has no meaning for {kind.name}: use --method looc")

@@ -13,7 +13,12 @@ if TYPE_CHECKING:  # the options of `cuewise pretrain` are read without importin
     from cuewise.methods.hard import Hard
 
 
-TRAINING, CUES, MACHINE = "training", "cue dials", "machine"  # groups of options under --help
+TRAINING, CUES, WATCHING, MACHINE = (
+    "training",
+    "cue dials",
+    "watching",
+    "machine",
+)  # groups of options under --help
 
 
 @dataclass
@@ -37,6 +42,14 @@ class Optim:
     warmup_epochs: Annotated[float, "epochs of linear warm-up"] = 0.0
     warmup_share: Annotated[float, "linear warm-up as a share of training, instead of epochs"] = 0.0
     clip: Annotated[float, "largest gradient norm, 0 for none"] = 0.0
+    layer_decay: Annotated[
+        float | None,
+        "rate of a block, relative to the next one [1; 0.8 where the model brings weights]",
+    ] = None
+    head_warmup: Annotated[
+        float | None,
+        "share of training in which only new heads learn [0; 0.1 where the model brings weights]",
+    ] = None
 
 
 @dataclass
@@ -101,8 +114,36 @@ class Config:
         int, "images per step on all devices together; the learning rate follows it", TRAINING
     ] = 256
     seed: Annotated[int, "seed of everything random [0]", TRAINING] = 0
+    watch: Annotated[
+        list[str],
+        "audits to run while training, on a small fixed part of --val, e.g. shape_bias,accuracy,sketch",
+        WATCHING,
+        COMMAS,
+    ] = field(default_factory=list)
+    watch_every: Annotated[
+        float | None, "epochs between two looks of --watch and of the drift guard [5 % of the time]", WATCHING
+    ] = None
+    max_drop: Annotated[
+        float | None,
+        "warn when a model that brought weights loses more points of accuracy than this; 0 does not look [3]",
+        WATCHING,
+    ] = None
+    stop_on_drop: Annotated[
+        bool, "stop when --max-drop is passed, and keep the last encoder before that", WATCHING
+    ] = False
+    log: Annotated[
+        list[str], "where metrics go beside metrics.jsonl: tensorboard, wandb, mlflow, none", WATCHING, COMMAS
+    ] = field(default_factory=lambda: ["tensorboard"])
     devices: Annotated[str, "auto, a number, cpu:2, cuda:4, mps", MACHINE] = "auto"
     num_nodes: Annotated[int, "machines, with torchrun or SLURM", MACHINE] = 1
+    layers: Annotated[
+        str, "what is trained: all, last:N (the last N blocks), head (what comes after them)", TRAINING
+    ] = "all"
+    low_rank: Annotated[
+        int | None,
+        "of a transformer that brings weights: train updates of this rank of its linear layers (LoRA)",
+        TRAINING,
+    ] = None
     precision: Annotated[str, "auto, 32, bf16, 16", MACHINE] = "auto"
     workers: Annotated[str, "processes that load images: auto or a number", MACHINE] = "auto"
     steps: Annotated[int | None, "stop after this many steps in all, the schedule unchanged", TRAINING] = None

@@ -12,7 +12,18 @@ from typing import Any
 from cuewise.errors import UserError
 
 # What may differ between a run and its --resume: none of it changes the numbers.
-FREE_TO_CHANGE = ("workers", "devices", "num_nodes", "steps", "val")
+FREE_TO_CHANGE = (
+    "workers",
+    "devices",
+    "num_nodes",
+    "steps",
+    "val",
+    "watch",
+    "watch_every",
+    "max_drop",
+    "stop_on_drop",
+    "log",
+)
 
 
 @cache

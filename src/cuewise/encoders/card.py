@@ -77,6 +77,8 @@ _FORM: dict[str, tuple[str, Any]] = {
     "cues": ("an object", lambda v: isinstance(v, dict)),
     "weights": ("a word or an object", lambda v: isinstance(v, str | dict)),
     "step": ("a number of steps", lambda v: type(v) is int and v >= 0),
+    "classifier": ("a name", lambda v: isinstance(v, str)),
+    "outputs": ("a number of classes", lambda v: type(v) is int and 1 <= v <= 1 << 20),
 }
 
 

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from cuewise.encoders import tokens as token
 from cuewise.encoders.card import RANDOM, Card
+from cuewise.encoders.low_rank import merged
 from cuewise.encoders.pooling import Features, find_last_map, map_and_pooled, pooled
 from cuewise.encoders.texts import Texts
 from cuewise.errors import UserError
@@ -17,13 +18,17 @@ from cuewise.errors import UserError
 class Encoder(nn.Module):
     """A backbone without its classifier.
 
-    The classifier, where there is one, is kept apart (`head`), so that the backbone's keys stay those of its library.
+    The classifier, where there is one, is kept apart (`head`), so that the backbone's keys stay those of its library;
+    `head_name` is its place in the whole model.
     """
 
-    def __init__(self, backbone: nn.Module, card: Card, head: nn.Module | None = None) -> None:
+    def __init__(
+        self, backbone: nn.Module, card: Card, head: nn.Module | None = None, head_name: str = ""
+    ) -> None:
         super().__init__()
         self.backbone = backbone
         self.head = head
+        self.head_name = head_name
         self.card = card
         self.text: Texts | None = None  # where the model also knows texts
         self.dim = _feature_dim(backbone, card.size, card.arch)
@@ -85,6 +90,13 @@ class Encoder(nn.Module):
                 f"{self.card.arch} has no classifier: fit a probe on its features instead (--train DATA)"
             )
         return self.head(self(x))  # type: ignore[no-any-return]
+
+    def whole_state(self) -> dict[str, Tensor]:
+        """The weights in the library's key names, the classifier's included where it is kept; copies on the CPU."""
+        state = merged(self.backbone.state_dict())
+        if self.head is not None and self.head_name:
+            state |= {f"{self.head_name}.{k}": v for k, v in self.head.state_dict().items()}
+        return {k: v.detach().cpu().contiguous().clone() for k, v in state.items()}
 
     def normalise(self, images: Tensor) -> Tensor:
         """uint8 N×H×W×3 → float N×3×H×W, channels last in memory, with this encoder's mean and std."""

@@ -9,12 +9,11 @@ import timm
 import torch
 import torchvision
 from timm.models.vision_transformer import VisionTransformer
-from torch import Tensor
 
 from cuewise.encoders.constructor import first_line, parse_options
 from cuewise.encoders.encoder import Encoder
 from cuewise.encoders.export_onnx import write_onnx
-from cuewise.encoders.load import SPEC, load_encoder
+from cuewise.encoders.load import SPEC, load_encoder, outputs_of
 from cuewise.encoders.spaces import Spaces
 from cuewise.encoders.vit_tiny import TIMM_NAME, ViTTiny
 from cuewise.encoders.weights import write_weights
@@ -50,7 +49,7 @@ def export_encoder(
 
 
 def _export(run: str, format: str, out: Path, side: Path, normalise: bool) -> dict[str, Any]:
-    encoder = load_encoder(run)
+    encoder = load_encoder(run, head=Path(run).exists())
     if isinstance(encoder.backbone, Spaces) and format != "onnx":
         raise UserError(
             f"--format {format} holds a backbone of its library, and --space {encoder.card.cues['space']} is more than "
@@ -65,17 +64,13 @@ def _export(run: str, format: str, out: Path, side: Path, normalise: bool) -> di
     return {"file": str(out), "card": str(side), "format": format, "load": how}
 
 
-def _state(encoder: Encoder) -> dict[str, Tensor]:
-    return {k: v.detach().cpu().contiguous().clone() for k, v in encoder.backbone.state_dict().items()}
-
-
 def _write(encoder: Encoder, out: Path) -> str:
     """The state dict as the ending says; returns the expression that reads it."""
     if out.suffix == ".safetensors":
-        write_weights(_state(encoder), out)
+        write_weights(encoder.whole_state(), out)
         return 'safetensors.torch.load_file("FILE")'
     with aside(out) as part:
-        torch.save(_state(encoder), part)
+        torch.save(encoder.whole_state(), part)
     return 'torch.load("FILE")'
 
 
@@ -85,15 +80,17 @@ def _safetensors(encoder: Encoder, out: Path) -> str:
 
 
 def _torchvision(encoder: Encoder, out: Path) -> str:
-    """A state dict for torchvision's own class: only its classifier is missing."""
+    """A state dict for torchvision's own class: only its classifier is missing, where the run kept none."""
     name, options = _name(encoder, {"torchvision", "timm"})
     if name not in torchvision.models.list_models(module=torchvision.models):
         raise UserError(
             f"{encoder.card.arch} is not a torchvision architecture; use --format timm, safetensors or onnx"
         )
     try:
+        if encoder.head is not None:
+            options["num_classes"] = outputs_of(encoder)
         model = torchvision.models.get_model(name, weights=None, **options)
-        missing, odd = model.load_state_dict(_state(encoder), strict=False)
+        missing, odd = model.load_state_dict(encoder.whole_state(), strict=False)
     except (TypeError, RuntimeError, ValueError) as error:
         raise UserError(f"torchvision cannot build {encoder.card.arch}: {first_line(error)}") from error
     classifier = list(model.state_dict())[-2:]
@@ -107,7 +104,7 @@ def _torchvision(encoder: Encoder, out: Path) -> str:
 
 
 def _timm(encoder: Encoder, out: Path) -> str:
-    """A state dict that timm.create_model(name, num_classes=0) loads strictly."""
+    """A state dict that timm.create_model loads strictly, with a classifier where the run kept one."""
     name, options = _name(encoder, {"torchvision", "timm", "cuewise"})
     name = "cuewise_resnet_tiny" if name == "resnet-tiny" else name
     if isinstance(encoder.backbone, ViTTiny):
@@ -118,9 +115,10 @@ def _timm(encoder: Encoder, out: Path) -> str:
         raise UserError(
             f"{encoder.card.arch} is not a timm architecture; use --format torchvision, safetensors or onnx"
         )
+    classes = outputs_of(encoder) if encoder.head is not None else 0
     try:
-        model = timm.create_model(name, num_classes=0, **options)
-        model.load_state_dict(_state(encoder))
+        model = timm.create_model(name, num_classes=classes, **options)
+        model.load_state_dict(encoder.whole_state())
     except (TypeError, RuntimeError, ValueError) as error:
         raise UserError(
             f"the keys of {encoder.card.arch} are not those of timm's {name}: {first_line(error)[:200]}"
@@ -128,7 +126,7 @@ def _timm(encoder: Encoder, out: Path) -> str:
     read = _write(encoder, out)
     first = "import cuewise.encoders; " if name == "cuewise_resnet_tiny" else ""
     words = "".join(f", {k}={v!r}" for k, v in options.items())
-    return f'{first}timm.create_model("{name}", num_classes=0{words}).load_state_dict({read})'
+    return f'{first}timm.create_model("{name}", num_classes={classes}{words}).load_state_dict({read})'
 
 
 def _name(encoder: Encoder, libraries: set[str]) -> tuple[str, dict[str, Any]]:

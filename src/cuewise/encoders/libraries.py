@@ -49,6 +49,7 @@ class Built(NamedTuple):
     backbone: nn.Module
     classifier: nn.Module | None
     card: Card
+    place: str = ""  # of the classifier in the whole model
 
 
 def build(
@@ -58,6 +59,7 @@ def build(
     size: int | None = None,
     weights: dict[str, Tensor] | None = None,
     head: bool = False,
+    outputs: int = 0,
     spec: str | None = None,
     pool: str | None = None,
     pretrained: Pretrained = False,
@@ -66,12 +68,14 @@ def build(
 
     options     constructor options of the library
     size        input side; models that are built for one size are built for this one
+    outputs     of the classifier that is kept with `head` [as in the weights, else 1000]
     pool        how the weights were pooled when they were trained, where that is known
     pretrained  ask the library for its weights (its cache, or a download)
     """
     library, _, name = arch.partition("/")
     full = spec.split(":")[0] if spec else arch
     classes = _classes_in(weights) if head and weights else 1000 if head and library != "cuewise" else 0
+    classes = outputs or classes
     if library in ("torchvision", "timm"):
         check_options(library, name, options or {})
     maker = {"torchvision": _torchvision, "timm": _timm, "cuewise": _own}[library]
@@ -80,7 +84,8 @@ def build(
     if pool and library == "timm" and pool_of(built.backbone) != pool:
         built = maker(wanted._replace(options={**(options or {}), "global_pool": pool}))
     card = replace(built.card, arch=full, size=size or built.card.size, pool=pool_of(built.backbone))
-    encoder = Encoder(built.backbone, card, built.classifier if head else None)
+    kept = head and built.classifier is not None
+    encoder = Encoder(built.backbone, card, built.classifier if kept else None, built.place if kept else "")
     if weights is not None:
         load_into(encoder, weights, spec or arch)
     return encoder
@@ -118,7 +123,7 @@ def _torchvision(wanted: Wanted) -> Built:
     where, classifier = linear[-1]
     parent, _, leaf = where.rpartition(".")
     setattr(model.get_submodule(parent), leaf, nn.Identity())
-    return Built(model, classifier, card)
+    return Built(model, classifier, card, where)
 
 
 def _timm(wanted: Wanted) -> Built:
@@ -149,9 +154,10 @@ def _timm(wanted: Wanted) -> Built:
     mean, std = tuple(config["mean"]), tuple(config["std"])
     card = Card(arch, side, mean, std, config["interpolation"], weights=weights)
     classifier = model.get_classifier() if wanted.classes else None
+    place = next((n for n, m in model.named_modules() if m is classifier), "")
     if classifier is not None:
         model.reset_classifier(0)
-    return Built(model, classifier, card)
+    return Built(model, classifier, card, place)
 
 
 def _own(wanted: Wanted) -> Built:

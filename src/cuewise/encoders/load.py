@@ -19,7 +19,13 @@ from cuewise.encoders.libraries import build
 from cuewise.encoders.modules import call_factory, encoder_of_module
 from cuewise.encoders.open_clip_models import load_open_clip
 from cuewise.encoders.spaces import in_space, read_heads
-from cuewise.encoders.weights import backbone_in_checkpoint, load_into, read_weights, write_weights
+from cuewise.encoders.weights import (
+    NoClassifier,
+    backbone_in_checkpoint,
+    load_into,
+    read_weights,
+    write_weights,
+)
 from cuewise.errors import UserError
 from cuewise.files import write_json
 
@@ -54,13 +60,13 @@ def load_encoder(
         base, _, space = spec.rpartition("#")
         return _in_space(base, space, size)
     if path.is_dir():
-        return _from_file(path / "encoder.safetensors", size)
+        return _from_file(path / "encoder.safetensors", size, head=head)
     if match := SPEC.match(spec):
         return _from_library(match, spec, size, head, typed)
     if path.suffix == ".ckpt":
         return _from_checkpoint(path, size)
     if path.suffix in (".safetensors", ".json"):
-        return _from_file(path.with_suffix(".safetensors"), size)
+        return _from_file(path.with_suffix(".safetensors"), size, head=head)
     if match := FACTORY.match(spec):
         if not typed:
             raise UserError(f"{spec} was read from a file and is not imported: type it as MODEL yourself")
@@ -104,7 +110,7 @@ def _from_factory(match: re.Match[str], size: int | None, head: bool) -> Encoder
     path = Path(match["weights"])
     file = path / "encoder.safetensors" if path.is_dir() else path
     if file.with_suffix(".json").is_file():
-        return _from_file(file, size, typed=factory)
+        return _from_file(file, size, typed=factory, head=head)
     weights = read_weights(file)
     encoder = encoder_of_module(call_factory(factory), factory, size=size, head=head)
     load_into(encoder, weights, str(file))
@@ -112,8 +118,9 @@ def _from_factory(match: re.Match[str], size: int | None, head: bool) -> Encoder
     return encoder
 
 
-def _from_file(file: Path, size: int | None, typed: str | None = None) -> Encoder:
-    """encoder.safetensors with its card; `typed` is the factory that the user named, if any."""
+def _from_file(file: Path, size: int | None, typed: str | None = None, head: bool = False) -> Encoder:
+    """encoder.safetensors with its card, and with the classifier that it holds where that is wanted; `typed` is the
+    factory that the user named, if any."""
     card_file = file.with_suffix(".json")
     for needed in (file, card_file):
         if not needed.exists():
@@ -121,7 +128,7 @@ def _from_file(file: Path, size: int | None, typed: str | None = None) -> Encode
             hint = "train first, or give --resume" if started else f"MODEL is {FORMS}"
             raise UserError(f"{needed} is missing: {hint}")
     card, weights = read_card(card_file), read_weights(file)
-    encoder = _empty(card, size, typed, file)
+    encoder = _empty(card, size, typed, file, int(card.get("outputs", 0)) if head else 0)
     load_into(encoder, weights, str(file))
     origin = weights_of_file(file)
     if "step" in card:
@@ -146,14 +153,19 @@ def _from_checkpoint(file: Path, size: int | None) -> Encoder:
     return _with_card(encoder, card, size, origin)
 
 
-def _empty(card: dict[str, Any], size: int | None, typed: str | None, file: Path) -> Encoder:
-    """The architecture of a card, before its weights are loaded."""
+def _empty(
+    card: dict[str, Any], size: int | None, typed: str | None, file: Path, outputs: int = 0
+) -> Encoder:
+    """The architecture of a card, before its weights are loaded; with a classifier of that many outputs."""
     arch, side = card["arch"], size or card["size"]
     if match := SPEC.match(arch):
         options = parse_options(match["options"])
-        return build(match["arch"], options, size=side, spec=arch, pool=card.get("pool")).eval()
+        pool = card.get("pool")
+        return build(
+            match["arch"], options, size=side, spec=arch, pool=pool, head=outputs > 0, outputs=outputs
+        ).eval()
     if typed == arch and FACTORY.match(arch):
-        return encoder_of_module(call_factory(arch), arch, size=side)
+        return encoder_of_module(call_factory(arch), arch, size=side, head=outputs > 0)
     if FACTORY.match(arch):
         raise UserError(
             f"{file} is of the model {arch}, whose code is not imported on the word of a file: type {arch}:{file}"
@@ -222,18 +234,43 @@ def parameters(encoder: Encoder) -> int:
 
 
 def save_encoder(encoder: Encoder, file: Path, **card: Any) -> None:
-    """Write FILE.safetensors (the backbone alone, in its library's key names) and FILE.json beside it, atomically.
+    """Write FILE.safetensors (the backbone, and the classifier where one is kept, in its library's key names) and FILE.json
+    beside it, atomically.
 
     With a `step` among the entries of the card, the weights are those of a run at that step.
     """
-    state = {k: v.detach().cpu().contiguous().clone() for k, v in encoder.backbone.state_dict().items()}
     content = {**encoder.card.as_dict(), **card, "dim": encoder.dim, "parameters": parameters(encoder)}
+    if encoder.head is not None:
+        content |= {"classifier": encoder.head_name, "outputs": outputs_of(encoder)}
     if "step" in card:
         start = encoder.card.weights
         content["weights"] = {"run": file.parent.name, "step": card["step"]}
         content["weights"] |= {"from": start} if isinstance(start, dict) else {}
-    write_weights(state, file)
+    write_weights(encoder.whole_state(), file)
     write_json(file.with_suffix(".json"), content)
+
+
+def load_whole(spec: str | nn.Module, *, size: int | None = None, typed: bool = True) -> Encoder:
+    """The model with its classifier, where it has a trained one; one that does not fit is an error."""
+    match = SPEC.match(spec) if isinstance(spec, str) else None
+    if match is None:
+        return load_encoder(spec, size=size, head=True, typed=typed)
+    trained = match["weights"] or (typed and "pretrained" in (match["options"] or ""))
+    if not trained or match["arch"].startswith("cuewise/"):
+        return load_encoder(spec, size=size, typed=typed)
+    try:
+        return load_encoder(spec, size=size, head=True, typed=typed)
+    except NoClassifier:
+        return load_encoder(spec, size=size, typed=typed)
+
+
+@torch.no_grad()
+def outputs_of(encoder: Encoder) -> int:
+    """How many classes the classifier distinguishes."""
+    assert encoder.head is not None
+    weight = next(encoder.parameters(), torch.zeros(()))
+    x = torch.zeros(1, encoder.dim, device=weight.device, dtype=weight.dtype)
+    return int(encoder.head(x).flatten(1).shape[1])
 
 
 def as_torch_device(name: str) -> torch.device:

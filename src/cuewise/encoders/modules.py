@@ -46,7 +46,7 @@ def encoder_of_module(
         f"({layer.out_features} outputs)",
         file=sys.stderr,
     )
-    return Encoder(without(module, place), card, layer if head else None).eval()
+    return Encoder(without(module, place), card, layer if head else None, place if head else "").eval()
 
 
 def _card(module: nn.Module, arch: str, size: int | None) -> Card:

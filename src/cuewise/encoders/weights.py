@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from cuewise.encoders.constructor import first_line
 from cuewise.encoders.encoder import Encoder
+from cuewise.encoders.low_rank import merged
 from cuewise.errors import UserError
 from cuewise.files import write_bytes
 
@@ -82,7 +83,7 @@ def backbone_in_checkpoint(file: Path) -> tuple[dict[str, Tensor], int]:
     found = {k[len(prefix) :]: v for k, v in state.items() if isinstance(k, str) and k.startswith(prefix)}
     if not found or not all(isinstance(v, Tensor) for v in found.values()):
         raise UserError(f"{file} holds no encoder: it is damaged, or of another program")
-    return found, step
+    return merged(found), step
 
 
 def load_into(encoder: Encoder, weights: dict[str, Tensor], source: str) -> None:
@@ -112,12 +113,24 @@ def _at_grid(weights: dict[str, Tensor], backbone: nn.Module) -> dict[str, Tenso
     return {**weights, name: resample_abs_pos_embed(theirs, list(grid), num_prefix_tokens=prefix)}
 
 
+class NoClassifier(UserError):
+    """The weights are of a backbone alone."""
+
+
 def _load_head(encoder: Encoder, rest: dict[str, Tensor], source: str) -> None:
     assert encoder.head is not None
     head = encoder.head.state_dict()
     found = {k.rpartition(".")[2]: v for k, v in rest.items() if k.rpartition(".")[2] in head}
-    if any(k not in found or found[k].shape != v.shape for k, v in head.items()):
-        raise UserError(f"{source} has no classifier for {encoder.card.arch} (left over: {_few(list(rest))})")
+    if any(k not in found for k in head):
+        raise NoClassifier(
+            f"{source} has no classifier for {encoder.card.arch} (left over: {_few(list(rest))})"
+        )
+    for k, v in head.items():
+        if found[k].shape != v.shape:
+            raise UserError(
+                f"the classifier in {source} does not fit {encoder.card.arch}: its {k} is {tuple(found[k].shape)}, needed "
+                f"{tuple(v.shape)}. Name the architecture it was made for"
+            )
     encoder.head.load_state_dict(found)
 
 

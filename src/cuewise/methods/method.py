@@ -153,7 +153,9 @@ class Method(nn.Module, ABC):
     )  # of --alpha-mode, the default first; one: no choice
     takes_hard: ClassVar[bool] = False  # whether --hard has a meaning
     leaves_out: ClassVar[bool] = False  # whether --leave-out has a meaning
+    unused: ClassVar[str] = "needs two boxes per image"  # why `usable` leaves images out
     takes_crops: ClassVar[bool] = True  # whether --crops object has a meaning
+    keeps_classifier: ClassVar[bool] = False  # whether the model's classifier and input size stay its own
     optim: ClassVar[Mapping[str, Any]]
     Settings: ClassVar[type[MethodSettings]]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from cuewise.report.declared import words
+from cuewise.report.declared import title_of, words
 from cuewise.report.figures import Figure, read_series
 from cuewise.report.markup import clean
 from cuewise.report.numbers import finite
@@ -35,6 +35,11 @@ _METRICS = {
         "Alignment",
         "Mean squared distance between two views of one image; lower is closer.",
     ),
+    "guard/accuracy": ("Accuracy (drift guard)", "By the own classifier, or by nearest neighbours."),
+    "guard/drop": ("Points of accuracy lost since the start", "--max-drop is the bound that warns."),
+    "guard/agreement": ("Answers as at the start", "Share of the images; no labels are needed."),
+    "guard/effective_rank": ("Effective rank (drift guard)", "A fall means that directions are lost."),
+    "guard/alignment": ("Similarity to the start", "Mean cosine of features with those at step 0."),
     "dials/uniformity": ("Uniformity", "How evenly features cover the sphere; lower is more even."),
 }
 
@@ -46,17 +51,33 @@ def curve_figures(
     keys: dict[str, None] = {}
     for rows in curves.values():
         for row in rows:
-            keys.update(dict.fromkeys(k for k, v in mapping(row).items() if k not in _SKIP and finite(v)))
+            keys.update(dict.fromkeys(k for k, v in mapping(row).items() if _is_drawn(k) and finite(v)))
     out = []
     for key in sorted(keys, key=_order):
         series = [s for s in (_curve(run, rows, key, places) for run, rows in curves.items()) if s["y"]]
-        title, note = _METRICS.get(key, (words(key), ""))
+        title, note = _METRICS.get(key) or _watched(key)
         out.append({"topic": "", "title": title, "kind": "lines", "xlabel": "step", "ylabel": "",
                     "series": series, "note": note, "aside": key in _LAST})  # fmt: skip
     return out
 
 
+def _is_drawn(key: str) -> bool:
+    """Not the bounds of an interval, whose curves would repeat the value's."""
+    looked = key.startswith(("watch/", "guard/")) and key.endswith(("_low", "_high"))
+    return key not in _SKIP and not looked
+
+
+def _watched(key: str) -> tuple[str, str]:
+    """The title of a score that --watch followed, or of any other metric."""
+    if key.startswith("watch/"):
+        note = "On a small fixed part of --val while training; the report's own scores rest on more images."
+        return f"{title_of(key.removeprefix('watch/'))} over training", note
+    return words(key), ""
+
+
 def _order(key: str) -> tuple[int, str]:
+    if key.startswith(("watch/", "guard/")):
+        return (1 if key.startswith("watch/") else 2), key
     if key in _FIRST:
         return _FIRST.index(key), key
     if key in _LAST:

@@ -11,7 +11,7 @@ from cuewise.studies.labs import Lab
 
 def cautions(lab: Lab, seeds: int) -> list[str]:
     """One sentence each; a test set of nothing but training images is refused."""
-    own = lab.name == "photographs"
+    own = lab.name != "shapes"
     found = [few_seeds(seeds), *([_no_test_set(lab), *_overlaps(lab)] if own else [])]
     return [text for text in found if text]
 

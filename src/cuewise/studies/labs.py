@@ -1,14 +1,17 @@
-"""The two laboratories: embedded shapes, and a folder of photographs. Every constant of the studies stands here."""
+"""The laboratories: embedded shapes, a folder of photographs, and a trained model that is tuned. Every constant of the
+studies stands here."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from cuewise.config import merge
+from cuewise.errors import UserError
 
 Sets = Mapping[str, Sequence[str]]
+STIMULI = ("conflict", "sketch", "silhouette")  # what a trained classifier is asked about, beside photographs
 
 
 @dataclass(frozen=True)
@@ -209,6 +212,42 @@ def photographs(data: Sequence[str], val: Sequence[str], ood: Sequence[str]) -> 
     return Lab(
         **{**PHOTOGRAPHS.__dict__, "base": merge(PHOTOGRAPHS.base, {"data": list(data)}), "sets": sets}
     )
+
+
+# ---------------------------------------------------------------------------------------------------------- tuning
+CHANGED = {  # what `tune --away texture` changes: a third of the views diffused, the others stylised
+    "suppress": {"name": "anisotropic", "share": 1 / 3},
+    "views": {"blur_p": 0.0, "style_p": 1.0},
+}
+TUNING = replace(
+    PHOTOGRAPHS,
+    name="tuning",
+    base={"size": 80, "epochs": 1, "batch_size": 32},
+    main="tune",
+    methods={
+        "tune": {"tune": {"images": 0}, "optim": {"lr": 2e-4}},
+        "moco": {"optim": {"name": "adam", "lr": 2e-4, "reference_batch": 32}, "moco": {"queue": 1024}},
+    },
+    patch={"patch_size": "12:28"},
+    alphas=(0, 1, 2, 4),
+    useful={"tune": 2.0},
+)
+
+
+def tuning(
+    model: str | None, data: Sequence[str], val: Sequence[str], ood: Sequence[str], test: Sequence[str]
+) -> Lab:
+    """The lab of a trained model with its classifier. `test`: stimuli for that classifier, as ROLE=DATA."""
+    if model is None or not data or not val:
+        raise UserError("the study tune starts from a trained model: give --model, --data and --val")
+    found = photographs(data, val, ood)
+    sets = {**found.sets}
+    for text in test:
+        role, equals, spec = text.partition("=")
+        if not equals or role not in STIMULI:
+            raise UserError(f"--test {text}: write ROLE=DATA with the role {', '.join(STIMULI)}")
+        sets[role] = [spec]
+    return replace(TUNING, base={**TUNING.base, "model": model, "data": list(data)}, sets=sets)
 
 
 def short(spec: str) -> str:

@@ -21,7 +21,7 @@ from cuewise.progress import Progress
 from cuewise.studies.cautions import cautions
 from cuewise.studies.claims import ENOUGH_SEEDS
 from cuewise.studies.jobs import ArmJob, is_done, measured_file
-from cuewise.studies.labs import Lab, lab_of
+from cuewise.studies.labs import Lab, lab_of, tuning
 from cuewise.studies.measures import applicable, find_measure, opened
 from cuewise.studies.plan import StudyPlan, make_plan, spoken
 from cuewise.studies.pool import run_all
@@ -46,6 +46,7 @@ def run_studies(
     data: Sequence[str] = (),
     val: Sequence[str] = (),
     ood: Sequence[str] = (),
+    test: Sequence[str] = (),
     budget: float | None = None,
     seeds: int = ENOUGH_SEEDS,
     epochs: int | None = None,
@@ -62,10 +63,12 @@ def run_studies(
     began = time.monotonic()
     if seeds < 1:
         raise UserError(f"--seeds {seeds}: must be 1 or more ({ENOUGH_SEEDS} for intervals that can decide)")
-    lab = with_method(in_precision(lab or lab_of(data, val, ood), precision), method)
+    asked = for_one_lab(choose(names), names, test)
+    base = lab or (tuning(model, data, val, ood, test) if asked[0].tunes else lab_of(data, val, ood))
     own = {"model": model, "size": size}
+    lab = with_method(in_precision(base, precision), method)
     lab = replace(lab, base=merge(lab.base, {k: v for k, v in own.items() if v is not None}))
-    chosen = only_arms(choose(names), lab, arms)
+    chosen = only_arms(asked, lab, arms)
     check_folder(out, "study", resume=True, overwrite=overwrite)
     workers, threads = job_count(jobs)
     if budget is not None and budget <= 0:
@@ -93,6 +96,20 @@ def run_studies(
             chosen, plan, found, took=took, trained_now=trained_now, budget=budget, warnings=warnings
         )
         return write_results(document, out)
+
+
+def for_one_lab(asked: Sequence[Study], names: Sequence[str | Study], test: Sequence[str]) -> list[Study]:
+    """Without names, the studies that train from nothing; a study that starts from a trained model is run by itself."""
+    tunes = [s for s in asked if s.tunes]
+    if not names or not tunes:
+        if test:
+            raise UserError(
+                "--test has stimuli for the classifier of a trained model: it is of the study tune"
+            )
+        return [s for s in asked if not s.tunes]
+    if len(tunes) < len(asked):
+        raise UserError(f"the study {tunes[0].name} starts from a trained model: run it by itself")
+    return tunes
 
 
 def in_precision(lab: Lab, precision: str) -> Lab:

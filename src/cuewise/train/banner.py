@@ -7,6 +7,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from cuewise.data import BrokenImage, Dataset
+from cuewise.encoders.card import describe_weights, is_random
 from cuewise.train.optim import scaled_lr
 from cuewise.views.box_sources import ProposedBoxes, TableBoxes
 from cuewise.views.object_crops import ObjectCrops
@@ -36,6 +37,7 @@ def banner(run: Run, data: Dataset) -> list[str]:
         ),
         f"{config.optim.name}, learning rate {scaled_lr(config.optim, config.batch_size):.3g} for this batch size, "
         f"{config.optim.schedule} schedule" + (f"; queue of {queue} keys" if queue else ""),
+        *start_lines(run),
         f"{run.fabric.device.type} × {run.fabric.world_size}, precision {config.precision}, {loader.workers} loader processes",
     ]
     source = getattr(run.views.crops, "source", None)
@@ -46,6 +48,23 @@ def banner(run: Run, data: Dataset) -> list[str]:
             "boxes: proposals, made for every view anew; `cuewise make boxes DATA DIR` makes them once, and they are found again"
         )
     return lines + warnings(run, data)
+
+
+def start_lines(run: Run) -> list[str]:
+    """What a model that brought weights starts as, and what of it trains."""
+    encoder, optim = run.method.encoder, run.config.optim
+    if is_random(encoder.card.weights):
+        return []
+    parts = [p for p in encoder.backbone.parameters() if p.requires_grad]
+    trained, whole = (sum(p.numel() for p in ps) for ps in (parts, encoder.backbone.parameters()))
+    said = (
+        f"starts from {describe_weights(encoder.card.weights)}; {trained / whole:.0%} of its parameters train"
+    )
+    if optim.layer_decay not in (None, 1.0):
+        said += f", the rate falls by {optim.layer_decay:g} per block towards the input"
+    if optim.head_warmup:
+        said += f"; only new heads learn in the first {optim.head_warmup:.0%} of the steps"
+    return [said]
 
 
 def warnings(run: Run, data: Dataset) -> list[str]:
@@ -59,6 +78,10 @@ def warnings(run: Run, data: Dataset) -> list[str]:
         out.append(
             f"warning: the warm-up of {run.config.optim.warmup_epochs:g} epochs is as long as the run; "
             "the first tenth of the run is taken instead"
+        )
+    if run.method.keeps_classifier and is_random(run.method.encoder.card.weights):
+        out.append(
+            "warning: the teacher has RANDOM WEIGHTS: there is nothing to keep; give --model MODEL:FILE"
         )
     parts = run.config.loop.accumulate
     if parts > 1 and not run.method.needs:

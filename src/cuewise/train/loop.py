@@ -21,13 +21,14 @@ from cuewise.data import Batch, Loader
 from cuewise.errors import Interrupted, UserError
 from cuewise.methods import Method, Step
 from cuewise.train.checkpoint import write_atomically
+from cuewise.train.checkup import Checkup
 from cuewise.train.dials import Dials
-from cuewise.train.optim import lr_factor, scaled_lr
+from cuewise.train.optim import lr_factor, scaled_lr, set_rates
 from cuewise.train.pictures import Reconstructions, show_views
 from cuewise.train.telemetry import Telemetry, diverged
 from cuewise.views import Views
 
-FORMAT = 3  # of the checkpoint
+FORMAT = 4  # of the checkpoint
 
 
 @dataclass
@@ -49,6 +50,7 @@ class Run:
     dials: Dials = field(default_factory=Dials)
     skipped: dict[str, str] = field(default_factory=dict)
     reconstructions: Reconstructions = field(default_factory=Reconstructions)
+    checkup: Checkup | None = None
 
     @property
     def total(self) -> int:
@@ -74,10 +76,13 @@ def fit(run: Run, banner: Sequence[str] = (), started: Callable[[], None] | None
     for line in banner if run.step < last else ():
         telemetry.say(line)
     ahead.wait("views")
+    looks = run.checkup or Checkup(None, None, config, per_epoch)
+    if run.step < last:
+        telemetry.looked(*looks.begin(run))
     run.method.train()
     with stop_signal() as stop:
         batches = loader.batches(epoch=run.step // per_epoch, step=run.step % per_epoch, epochs=config.epochs)
-        for batch in batches if run.step < last else ():
+        for batch in batches if run.step < last and not looks.halted else ():
             telemetry.batch_came()
             telemetry.skipped(batch.skipped)
             telemetry.boxes(batch)
@@ -87,17 +92,19 @@ def fit(run: Run, banner: Sequence[str] = (), started: Callable[[], None] | None
                 run.reconstructions.add(run.method, run.fabric.device, 0, run.folder)
 
             lr = base_lr * lr_factor(config.optim, run.step, per_epoch, run.total)
-            for group in run.optimizer.param_groups:
-                group["lr"] = lr
+            set_rates(run.optimizer, config.optim, lr, run.step / run.total)
             step = optimise(run, batch)
             run.step += 1
             telemetry.step_done(step, lr)
             if started is not None:
                 started()
                 started = None
+            telemetry.say(looks.stepped(run, last))
 
             ended, halt = run.step % per_epoch == 0, _anyone(stop.requested, run.fabric)
-            over = run.step >= last or halt
+            if not halt and (run.step >= last or looks.due(run.step)):
+                telemetry.looked(*looks.take(run))
+            over = run.step >= last or halt or looks.halted
             due = time.monotonic() - saved > 60 * config.loop.checkpoint_minutes
             writes = over or ended or _anyone(due, run.fabric)
             if writes:
@@ -111,8 +118,13 @@ def fit(run: Run, banner: Sequence[str] = (), started: Callable[[], None] | None
                 saved = time.monotonic()
             if over:
                 break
+    if looks.halted and run.first:
+        telemetry.say(
+            f"stopped at step {run.step} by --stop-on-drop; the encoder is that of step {looks.kept}"
+        )
+        looks.keep_best(run.folder)
     telemetry.close()
-    if run.step < last:
+    if run.step < last and not looks.halted:
         raise Interrupted(f"stopped at step {run.step} of {run.total}; continue with --resume")
 
 

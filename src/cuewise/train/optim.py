@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from cuewise.config import Optim
+from cuewise.encoders.depth import depths
 from cuewise.errors import UserError
 
 BETAS = {"adam": (0.9, 0.999), "adamw": (0.9, 0.95)}
@@ -57,21 +58,31 @@ class LARS(torch.optim.Optimizer):
 MILESTONES = (0.6, 0.8)  # of the schedule "step", as shares of training
 
 
-def build_optimizer(module: nn.Module, config: Optim, batch_size: int) -> torch.optim.Optimizer:
-    """The configured optimiser over the trainable parameters, its lr scaled to the batch."""
+def build_optimizer(
+    module: nn.Module, config: Optim, batch_size: int, backbone: nn.Module | None = None
+) -> torch.optim.Optimizer:
+    """The configured optimiser over the trainable parameters, its lr scaled to the batch.
+
+    backbone  the part of the module that brings weights: `layer_decay` and `head_warmup` act on it
+    """
     lr = scaled_lr(config, batch_size)
     momentum = 0.9 if config.momentum is None else config.momentum
     every = config.name == "sgd" if config.decay_all is None else config.decay_all
-    decay: list[Tensor] = []
-    plain: list[Tensor] = []
+    scales = layer_scales(backbone, config.layer_decay or 1.0) if backbone is not None else {}
+    found: dict[tuple[bool, float, bool], list[Tensor]] = {}
     for p in module.parameters():
         if p.requires_grad:
-            (decay if p.ndim > 1 or every else plain).append(p)
+            key = (not (p.ndim > 1 or every), scales.get(p, 1.0), p in scales)
+            found.setdefault(key, []).append(p)
     groups: list[dict[str, Any]] = [
-        {"params": decay, "weight_decay": config.weight_decay},
-        {"params": plain, "weight_decay": 0.0},
+        {
+            "params": found[key],
+            "weight_decay": 0.0 if key[0] else config.weight_decay,
+            "scale": key[1],
+            "old": key[2],
+        }
+        for key in sorted(found)
     ]
-    groups = [g for g in groups if g["params"]]
     betas: Any = config.betas or BETAS.get(config.name)
     fused = all(p.device.type in ("cpu", "cuda") for g in groups for p in g["params"])
     if config.name == "sgd":
@@ -83,6 +94,19 @@ def build_optimizer(module: nn.Module, config: Optim, batch_size: int) -> torch.
     if config.name == "lars":
         return LARS(groups, lr=lr, momentum=momentum)
     raise UserError(f"optim.name {config.name!r}: sgd, adam, adamw or lars")
+
+
+def layer_scales(backbone: nn.Module, decay: float) -> dict[Tensor, float]:
+    """Parameter → decay^(L + 1 − depth), for depths 0 … L + 1 (see `depths`)."""
+    found, last = depths(backbone)
+    return {p: decay ** (last - found[name]) for name, p in backbone.named_parameters()}
+
+
+def set_rates(optimizer: torch.optim.Optimizer, config: Optim, lr: float, progress: float) -> None:
+    """The rate of each group: the schedule's times its own; 0 for what brought weights while new heads warm up."""
+    waiting = progress < (config.head_warmup or 0.0)
+    for group in optimizer.param_groups:
+        group["lr"] = 0.0 if waiting and group["old"] else lr * group["scale"]
 
 
 def scaled_lr(config: Optim, batch_size: int) -> float:

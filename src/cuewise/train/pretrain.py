@@ -13,7 +13,6 @@ import torch.nn.functional as F
 
 from cuewise.config import Config, complete, difference, read_yaml, refuse_code, resolve
 from cuewise.data import Dataset, Loader, auto_workers, open_data
-from cuewise.encoders import load_encoder
 from cuewise.encoders.embed import embed_dataset
 from cuewise.encoders.load import save_encoder
 from cuewise.encoders.spaces import Heads, save_heads
@@ -25,11 +24,14 @@ from cuewise.objectives.neighbours import knn_votes
 from cuewise.scores import proportion
 from cuewise.train.banner import banner
 from cuewise.train.checkpoint import read_checkpoint
+from cuewise.train.checkup import Observers, checkup_of
 from cuewise.train.distributed import Everyone, explain_lost_process, launch
 from cuewise.train.environment import environment
 from cuewise.train.loop import Run, fit, restore
 from cuewise.train.optim import build_optimizer
 from cuewise.train.shown import build_views
+from cuewise.train.sinks import check_sinks
+from cuewise.train.start import brought_weights, load_start, settle_rates
 
 
 def run_pretrain(
@@ -39,9 +41,11 @@ def run_pretrain(
     resume: bool = False,
     overwrite: bool = False,
     extend: bool = False,
+    observers: Observers | None = None,
 ) -> dict[str, Any]:
     """Train as the layers of options say; returns a summary. With `resume`, continue from the last checkpoint; with
-    `extend`, for more epochs than were planned, on the schedule of the longer run."""
+    `extend`, for more epochs than were planned, on the schedule of the longer run. `observers` measure the encoder while
+    it trains."""
     if extend and not resume:
         raise UserError("--extend trains a run longer: add --resume")
     if resume and overwrite:
@@ -72,7 +76,7 @@ def run_pretrain(
 
     fabric = launch(config.devices, config.num_nodes, config.precision, config.loop.timeout_minutes)
     fabric.launch()
-    run = build(config, out, data, fabric)
+    run = build(config, out, data, fabric, observers)
     copies = (config.suppress or {}).get("copies", [])
     reads = [*config.data, *config.val, config.model, *config.texture_data, *copies]
     with (
@@ -128,9 +132,10 @@ def train(run: Run, data: Dataset, resuming: bool, claim: HeldFolder | None) -> 
     fabric.barrier()
 
 
-def build(config: Config, out: Path, data: Dataset, fabric: Any) -> Run:
+def build(config: Config, out: Path, data: Dataset, fabric: Any, observers: Observers | None = None) -> Run:
     """Encoder, method, optimiser and loader, seeded and on their device."""
     check_facts(config, data)
+    check_sinks(config.log)
     if config.batch_size % (fabric.world_size * config.loop.accumulate):
         raise UserError(
             f"--batch-size {config.batch_size} must be a multiple of {fabric.world_size * config.loop.accumulate}"
@@ -140,15 +145,16 @@ def build(config: Config, out: Path, data: Dataset, fabric: Any) -> Run:
         torch.use_deterministic_algorithms(True, warn_only=True)
         torch.backends.cudnn.benchmark = False
     views = build_views(config, data)
-    encoder = load_encoder(config.model, size=config.size)
-    encoder.card = type(encoder.card)(**{**encoder.card.as_dict(), **card_of(config)})
+    encoder = load_start(config)
+    encoder.card = type(encoder.card)(**{**encoder.card.as_dict(), **card_of(config, encoder.card.size)})
     method = config.method_class(encoder, config.setup(len(data.classes)), comm=Everyone(), seed=config.seed)
     method = method.to(memory_format=torch.channels_last)
     if config.loop.sync_batch_norm:
         share_statistics(method, fabric)
     if config.loop.compile:
         encoder.backbone.compile()
-    optimizer = build_optimizer(method, config.optim, config.batch_size)
+    config.optim = settle_rates(config.optim, method)
+    optimizer = build_optimizer(method, config.optim, config.batch_size, brought_weights(method))
     module, optimizer = fabric.setup(method, optimizer)
     loader = Loader(
         data,
@@ -163,7 +169,9 @@ def build(config: Config, out: Path, data: Dataset, fabric: Any) -> Run:
     val = open_data(config.val) if config.val else None
     if val is not None and val.labels is None:
         raise UserError("--val has no labels: put the images into one folder per class")
-    return Run(out, config, fabric, method, module, optimizer, loader, views, EpochEnd(val))
+    run = Run(out, config, fabric, method, module, optimizer, loader, views, EpochEnd(val))
+    run.checkup = checkup_of(run, data, val, observers)
+    return run
 
 
 def share_statistics(method: Method, fabric: Any) -> None:
@@ -184,7 +192,7 @@ def usable_images(config: Config, data: Dataset) -> Dataset:
         raise UserError(f"--method {config.method} can use none of the {len(data)} images: it needs boxes")
     if len(found) < len(data):
         print(
-            f"{len(data) - len(found)} of {len(data)} images are not used: {config.method} needs two boxes per image",
+            f"{len(data) - len(found)} of {len(data)} images are not used: {config.method} {config.method_class.unused}",
             file=sys.stderr,
         )
     return found
@@ -212,7 +220,7 @@ def worker_count(text: str, ranks: int = 1) -> int:
     return int(text)
 
 
-def card_of(config: Config) -> dict[str, Any]:
+def card_of(config: Config, own_size: int) -> dict[str, Any]:
     """What encoder.json says of how the encoder was trained."""
     cues = {
         "negatives": list(config.negatives),
@@ -226,7 +234,8 @@ def card_of(config: Config) -> dict[str, Any]:
         **({"suppress_settings": dict(config.suppress)} if config.suppress else {}),
         **({"crops": dict(config.crops)} if config.crops else {}),
     }
-    return {"size": config.size, "method": config.method, "cues": cues}
+    size = own_size if config.method_class.keeps_classifier else config.size
+    return {"size": size, "method": config.method, "cues": cues}
 
 
 class EpochEnd:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from cuewise.config import Config, read_yaml, refuse_code, resolve
-from cuewise.encoders import load_encoder
 from cuewise.errors import UserError
 from cuewise.methods import Method
 from cuewise.train.checkpoint import read_checkpoint
+from cuewise.train.start import load_start
 
 
 def is_run(folder: Path) -> bool:
@@ -29,7 +29,7 @@ def load_method(folder: Path) -> Method:
         raise UserError(f"{folder} is not a run with a checkpoint: give the --out of a `cuewise pretrain`")
     config = load_config(folder)
     content = read_checkpoint(folder / "checkpoints" / "last.ckpt")
-    encoder = load_encoder(config.model, size=config.size, typed=False)
+    encoder = load_start(config, typed=False)
     method = config.method_class(encoder, config.setup(content["classes"]))
     method.load_state_dict(content["method"])
     return method.eval()

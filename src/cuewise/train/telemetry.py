@@ -26,7 +26,7 @@ class Telemetry:
 
     def __init__(self, run: Run, last: int) -> None:
         self.run, self.last = run, last
-        self.log = Log(run.folder, run.step) if run.first else None
+        self.log = Log(run.folder, run.step, run.config.log) if run.first else None
         warm = max(100, run.loader.steps_per_epoch // 2)
         self.watch = Watch(run.method.chance_loss, warm, run.method.least_spread)
         size = run.config.batch_size
@@ -39,6 +39,7 @@ class Telemetry:
         self.estimated = False
         self.boxed, self.unboxed = 0, 0  # images of object-aware crops
         self.warned = False
+        self.fields: dict[str, str] = {}  # of the last checkup, for the progress line
         self.restart()
 
     def restart(self) -> None:
@@ -69,7 +70,7 @@ class Telemetry:
             self.write_row(step, lr)
         if self.bar:
             wait = 100 * self.waited / max(time.monotonic() - self.began, 1e-9)
-            self.bar.add(config.batch_size, loss=f"{self.shown:.3f}", wait=f"{wait:.0f}%")
+            self.bar.add(config.batch_size, loss=f"{self.shown:.3f}", wait=f"{wait:.0f}%", **self.fields)
         if not self.estimated and self.timed == ESTIMATE_AFTER < self.last - run.step:
             self.estimate()
         self.asked = time.monotonic()
@@ -119,6 +120,20 @@ class Telemetry:
             f"{images:.0f} images/s: about {clock(left)} for the remaining {self.last - self.run.step} steps"
         )
 
+    def looked(self, row: dict[str, float], lines: list[str]) -> None:
+        """What a checkup found."""
+        self.fields = {k.partition("/")[2]: f"{v:.3f}" for k, v in row.items() if k in self.shown_keys(row)}
+        self.scores(row)
+        for line in lines:
+            self.say(line)
+
+    @staticmethod
+    def shown_keys(row: dict[str, float]) -> list[str]:
+        """What stands in the progress line: the values of --watch, and the guard's accuracy or agreement."""
+        watched = [k for k in row if k.startswith("watch/") and not k.endswith(("_low", "_high"))]
+        guard = next((k for k in ("guard/accuracy", "guard/agreement") if k in row), None)
+        return watched + ([guard] if guard and "watch/accuracy" not in row else [])
+
     def scores(self, scores: dict[str, float]) -> None:
         """A row of measured scores between epochs."""
         if self.log and scores:
@@ -135,7 +150,7 @@ class Telemetry:
                 self.say(f"skipped {name}: {why}")
 
     def say(self, line: str) -> None:
-        if self.bar and self.log:
+        if line and self.bar and self.log:
             self.bar.say(line)
             self.log.say(line)
 

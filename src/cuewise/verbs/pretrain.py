@@ -41,6 +41,7 @@ def pretrain(
     from cuewise import ahead
 
     ahead.begin("views")  # beside the imports that follow
+    from cuewise.audits.watch import observers
     from cuewise.config import Config, dotted, refuse_code
     from cuewise.encoders.load import with_pretrained
     from cuewise.errors import UserError
@@ -66,7 +67,9 @@ def pretrain(
     for layer in layers:
         refuse_code(layer, str(config), *typed)
     layers += typed
-    result = run_pretrain(layers, Path(out), resume=resume, overwrite=overwrite, extend=extend)
+    result = run_pretrain(
+        layers, Path(out), resume=resume, overwrite=overwrite, extend=extend, observers=observers()
+    )
     if Everyone().rank == 0:
         card_of_run(Path(out))
     return result

@@ -24,6 +24,10 @@ def reproduce(
         Several | None,
         "domains of labelled photographs: a probe is fitted on the first and tested on the others",
     ] = None,
+    test: Annotated[
+        Several | None,
+        "of the study `tune`: stimuli for that classifier, as conflict=DATA, sketch=DATA, silhouette=DATA",
+    ] = None,
     budget: Annotated[
         float | None,
         "minutes for all of it together; fewer epochs where needed [as many as the lab is made for]",
@@ -49,7 +53,8 @@ def reproduce(
         "moco or simclr, for studies that are not about a method [simclr on shapes, moco on photographs]",
     ] = None,
     model: Annotated[
-        str | None, "backbone of all arms that name none, with or without weights [the lab's small one]"
+        str | None,
+        "backbone of all arms that name none, with or without weights; the study `tune` needs one [the lab's small one]",
     ] = None,
     size: Annotated[int | None, "side of the views in pixels, of all arms that name none [32]"] = None,
     overwrite: Annotated[bool, "start again, the trained arms in --out included"] = False,
@@ -67,6 +72,7 @@ def reproduce(
         data=texts(data),
         val=texts(val),
         ood=texts(ood),
+        test=texts(test),
         budget=budget,
         seeds=seeds,
         epochs=epochs,

@@ -76,7 +76,9 @@ COLOR = Augmentation(
 )
 ROTATION = Augmentation("rotation", "turns of 90, 180 or 270 degrees", ("rotation",), {"rotation_p": 0.5})
 TEXTURE = Augmentation("texture", "the texture of a random style", ("style",), {"style_p": 0.5})
-BLUR = Augmentation("blur", "Gaussian blur (and --suppress)", ("blur", "suppress"), {"blur_p": 0.5})
+BLUR = Augmentation(
+    "blur", "Gaussian blur (and --suppress)", ("blur", "suppress"), {"blur_p": 0.5, "suppress_p": 0.0}
+)
 FLIP = Augmentation("flip", "mirrored left to right", ("flip",), {"flip_p": 0.5})
 SOLARIZE = Augmentation("solarize", "bright values inverted", ("solarize",), {"solarize_p": 0.2})
 CROP = Augmentation("crop", "the random-resized crop", ("crop", "region"))

@@ -53,6 +53,7 @@ class Recipe:
     suppress_p: float = 0.0
     suppress_options: Options = ()  # of the filter
     suppress_copies: int = 0  # sets of copies made beforehand, one of which is drawn
+    one_change: bool = False  # a suppressed view is not stylised as well
 
     def __post_init__(self) -> None:
         for field in fields(self):
@@ -106,7 +107,9 @@ class Recipe:
             blur=blur_low + u[11] * (blur_high - blur_low) if blurred else None,
             solarize=self.solarize_threshold if u[12] < self.solarize_p else None,
             rotation=90 * (1 + int(3 * u[14])) if u[13] < self.rotation_p else 0,
-            style=self.draw_style(rng) if self.style_p else None,
+            style=self.draw_style(rng, dropped=self.one_change and suppress is not None)
+            if self.style_p
+            else None,
             own=tuple((name, _draw_own(name, rng)) for name in self.own) if self.own else (),
             suppress=draw_suppress(
                 suppress, u[11], height, width, self.suppress_options, self.suppress_copies
@@ -126,12 +129,12 @@ class Recipe:
         crop = draw_crop(u[_PICKS:], u[0], u[1], region.height, region.width, scale, self.ratio)
         return Crop(region.top + crop.top, region.left + crop.left, crop.height, crop.width)
 
-    def draw_style(self, rng: np.random.Generator) -> StyleDraw | None:
-        """A style with probability style_p, from three uniform numbers."""
+    def draw_style(self, rng: np.random.Generator, dropped: bool = False) -> StyleDraw | None:
+        """A style with probability style_p, from three uniform numbers; none where it is `dropped`."""
         applied, which, how = rng.random(3).tolist()
         low, high = self.style_strength
         draw = StyleDraw(int(which * self.style_count), low + how * (high - low))
-        return draw if applied < self.style_p else None
+        return draw if applied < self.style_p and not dropped else None
 
 
 def _draw_own(name: str, rng: np.random.Generator) -> object:
@@ -203,6 +206,10 @@ RECIPES: dict[str, Recipe] = {
     "infomin": Recipe(scale=(0.2, 1.0), jitter=(0.8, 0.8, 0.8, 0.2), jitter_p=0.8, gray_p=0.2, blur_p=0.5),
     # Noroozi and Favaro 2016, Jigsaw: the central square of the image, grey now and then; the method cuts the tiles
     "puzzle": Recipe(scale=(1.0, 1.0), ratio=(1.0, 1.0), flip_p=0.0, gray_p=0.3),
+    # tuning: crop, flip; its cue dials switch on what is changed, in one view of two
+    "tune": Recipe(
+        scale=(0.4, 1.0), jitter=(0, 0, 0, 0), jitter_p=0.8, style_strength=(0.4, 1.0), one_change=True
+    ),
     # the image that InfoMin's jigsaw tiles are cut from: crop, flip
     "jigsaw": Recipe(scale=(0.6, 1.0)),
 }

@@ -1,0 +1,89 @@
+"""Audits while a run trains: on a small fixed sample, quiet, nothing written beside the metrics."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cuewise.audits.answerer import Unasked
+from cuewise.audits.audit import Audit, choose
+from cuewise.audits.engine import Engine
+from cuewise.audits.head import Head, map_for
+from cuewise.audits.plan import run_passes
+from cuewise.audits.subject import Settings
+from cuewise.audits.subjects import Request, prepare
+from cuewise.config import Config
+from cuewise.data import Dataset, open_data
+from cuewise.encoders import Encoder
+from cuewise.encoders.embed import evaluating
+from cuewise.encoders.load import outputs_of
+from cuewise.errors import UserError
+from cuewise.scores import Score
+from cuewise.train.checkup import Observers, Watcher
+from cuewise.train.guard import Outputs
+
+SAMPLE, COPIES = 400, 100  # images of --val, and those of which changed copies are made
+
+
+def observers() -> Observers:
+    """For `pretrain` and `tune`."""
+    return Observers(own_outputs, watcher_of)
+
+
+def own_outputs(encoder: Encoder, data: Dataset, labelled: bool) -> Outputs | None:
+    """Answers of the own classifier: by the classes of the set, or as they come where labels do not count."""
+    if encoder.head is None:
+        return None
+    count = outputs_of(encoder)
+    if not labelled:
+        found = {str(i): [i] for i in range(count)}
+    else:
+        known = map_for(data.classes, count, None)
+        if known is None or not set(data.classes) <= set(known[0]):
+            return None
+        found = {name: list(known[0][name]) for name in data.classes}  # type: ignore[arg-type]
+    head = Head(encoder.head, found, "own")
+
+    def say(features: NDArray[np.float32]) -> NDArray[np.int64]:
+        return np.asarray(head.predict_proba(features).argmax(1), np.int64)
+
+    return say
+
+
+def watcher_of(config: Config) -> Watcher:
+    """The audits of --watch on a part of --val; a probe is fitted on another part where the model does not answer itself."""
+    asked = choose(list(config.watch))
+    specs = [sampled(spec, SAMPLE // len(config.val)) for spec in config.val]
+    if open_data(specs).labels is None:
+        raise UserError("--watch needs labels: put the images of --val into one folder per class")
+    return lambda encoder: look(encoder, asked, specs, config.seed)
+
+
+def sampled(spec: str, count: int) -> str:
+    """DATA cut to so many images, where it does not choose itself."""
+    if spec.startswith("shapes") or "n=" in spec.partition("?")[2] or len(open_data(spec)) <= count:
+        return spec
+    return f"{spec}{'&' if '?' in spec else '?'}n={count}"
+
+
+def look(encoder: Encoder, asked: Sequence[Audit], specs: list[str], seed: int) -> list[Score]:
+    """The first score of each audit; one that cannot be asked is left out."""
+    own = encoder.head is not None and own_outputs(encoder, open_data(specs), True) is not None
+    sets = ([], specs) if own else (specs, [])
+    request = Request(*sets, "head" if own else "probe", seed, Settings(limit=COPIES))
+    found = []
+    quiet = contextlib.redirect_stderr(io.StringIO())
+    with tempfile.TemporaryDirectory() as folder, evaluating(encoder), quiet:
+        engine = Engine(workers=0)
+        subject = prepare("the run", "the run", encoder, Path(folder), request, engine)
+        run_passes([(subject, asked)], engine)
+        for audit in asked:
+            with contextlib.suppress(Unasked):
+                found += audit.ask(subject).scores[:1]
+    return found

@@ -1,0 +1,135 @@
+"""A model that already existed, tuned: what its own classifier answers, and what a probe knows in other domains."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+from torch import nn
+
+from cuewise.audits.answerer import Answerer, Unasked
+from cuewise.audits.decisions import Decision
+from cuewise.audits.engine import Engine
+from cuewise.audits.head import Head, map_for
+from cuewise.audits.measured import Measured
+from cuewise.audits.measures import decide
+from cuewise.data import Dataset
+from cuewise.encoders import Encoder, load_encoder
+from cuewise.encoders.load import load_whole, outputs_of
+from cuewise.probes import LinearProbe
+from cuewise.studies.measures.arm import TrainedArm
+from cuewise.studies.measures.measure import Quantities, measure
+from cuewise.train.reload import load_config
+
+STIMULUS, PHOTOGRAPH = 160, 96  # side in pixels at which drawings and conflicts, and photographs, are shown
+DRAWS = 12  # bootstrap draws of the probe's training images, the same for all arms of a seed
+MOST = 400  # images of a domain
+
+
+@lru_cache(maxsize=2)
+def classifier(model: str) -> tuple[nn.Module, int]:
+    """The classifier of the model as it was: every arm is asked by it, also one that trained without it."""
+    encoder = load_whole(model)
+    if encoder.head is None:
+        raise Unasked(f"{model} has no classifier: the study `tune` asks the model's own")
+    return encoder.head, outputs_of(encoder)
+
+
+def shown_at(arm: TrainedArm, size: int) -> Measured:
+    """The arm at an input size, with the classifier of its start."""
+    encoder: Encoder = load_encoder(str(arm.folder), size=size)
+    encoder.head = classifier(str(arm.lab.base["model"]))[0]
+    return Measured(arm.folder.name, encoder, arm.folder, engine=Engine(workers=0))
+
+
+def asked(arm: TrainedArm, data: Dataset) -> Answerer:
+    """The own classifier, its outputs gathered into the classes of a set."""
+    head, outputs = classifier(str(arm.lab.base["model"]))
+    found = map_for(data.classes, outputs, None)
+    if found is None:
+        raise Unasked(f"which outputs of the classifier stand for {', '.join(data.classes[:4])} is not known")
+    probe = Head(head, *found)
+    return Answerer(probe, tuple(probe.classes), "own classifier")
+
+
+@measure("own", "the own classifier: shape bias on conflicts, accuracy on drawings, silhouettes and photographs; each also on "
+         "two halves, one to choose on and one to confirm on", "conflict", "clean", "sketch?", "silhouette?")  # fmt: skip
+def own(arm: TrainedArm) -> Quantities:
+    """Halves of conflicts: every second one. Halves of photographs: every second class, among all of the set's classes."""
+    stimuli, photographs = shown_at(arm, STIMULUS), shown_at(arm, PHOTOGRAPH)
+    data = arm.data("conflict")
+    found = stimuli.features(data)
+    answerer = asked(arm, data)
+    decisions = decide(data, found.index, answerer.say(found.features), answerer.classes).decisions
+    out = biases(decisions)
+    for role in ("sketch", "silhouette"):
+        if role in arm.lab.sets:
+            out[f"own/{role}"] = float(np.mean(right(stimuli, asked(arm, arm.data(role)), arm.data(role))[0]))
+    hits, labels = right(
+        photographs, among(asked(arm, arm.data("clean")), arm.data("clean")), arm.data("clean")
+    )
+    for name, rows in (("", labels >= 0), ("/chosen", labels % 2 == 0), ("/confirmed", labels % 2 == 1)):
+        out[f"own/accuracy{name}"] = float(hits[rows].mean())
+    return out
+
+
+def biases(decisions: Sequence[Decision]) -> Quantities:
+    """Shape bias over all conflicts and over each half; shares of shape and texture decisions."""
+    conflicts = [d for d in decisions if d.shape != d.texture]
+    out: Quantities = {}
+    for name, part in (("", conflicts), ("/chosen", conflicts[::2]), ("/confirmed", conflicts[1::2])):
+        shape = sum(d.response == d.shape for d in part)
+        texture = sum(d.response == d.texture for d in part)
+        out[f"shape_bias{name}"] = shape / max(1, shape + texture)
+    out["shape_accuracy"] = float(np.mean([d.response == d.shape for d in conflicts]))
+    out["texture_accuracy"] = float(np.mean([d.response == d.texture for d in conflicts]))
+    return out
+
+
+def among(answerer: Answerer, data: Dataset) -> Answerer:
+    """The answerer with the classes of a set alone to choose from."""
+    assert isinstance(answerer.probe, Head)
+    names = {name: rows for name, rows in answerer.probe.classes.items() if name in data.classes}
+    probe = Head(answerer.probe.head, names, f"{answerer.probe.source}, {len(names)} classes")
+    return Answerer(probe, tuple(names), f"{answerer.key} among {len(names)}")
+
+
+def right(
+    model: Measured, answerer: Answerer, data: Dataset
+) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Which images are answered rightly, and their labels, of the images whose class is known."""
+    found = model.features(data)
+    labels = answerer.labels(data)[found.index]
+    hits = (answerer.say(found.features) == labels).astype(np.float64)
+    return hits[labels >= 0], labels[labels >= 0]
+
+
+@measure("domains", "a probe on the first domain, its training images resampled 12 times, tested on each of the others",
+         "ood_train", "ood/")  # fmt: skip
+def domains(arm: TrainedArm) -> Quantities:
+    """Means over the draws, which are the same for all arms of a seed; ood is the mean over the domains."""
+    model, train = shown_at(arm, PHOTOGRAPH), arm.data("ood_train")
+    found = model.features(train)
+    rng = np.random.default_rng([load_config(arm.folder).seed, 7])
+    draws = [rng.integers(len(found.labels), size=len(found.labels)) for _ in range(DRAWS)]
+    l2 = (
+        LinearProbe().fit(found.features, found.labels).l2_
+    )  # chosen once: a draw repeats images, held out or not
+    probes = [LinearProbe(l2=(l2,)).fit(found.features[d], found.labels[d]) for d in draws]
+    out: Quantities = {}
+    for role in [r for r in arm.lab.sets if r.startswith("ood/")]:
+        data = part(arm.data(role))
+        tested = model.features(data)
+        place = {name: i for i, name in enumerate(train.classes)}
+        labels = np.array([place.get(name, -1) for name in data.classes])[tested.labels]
+        out[role] = float(np.mean([(p.predict(tested.features) == labels).mean() for p in probes]))
+    return out | {"ood": float(np.mean(list(out.values())))}
+
+
+def part(data: Dataset) -> Dataset:
+    """A fixed random part of a large set."""
+    if len(data) <= MOST:
+        return data
+    return data.select(np.sort(np.random.default_rng(3).permutation(len(data))[:MOST]))

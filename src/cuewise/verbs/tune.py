@@ -1,0 +1,77 @@
+"""`cuewise tune`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+from cuewise.options import Of, One, Several, checked, texts
+from cuewise.verbs.arguments import Data, Model, Pretrained, Result, Settings, joined, specified
+
+TOPIC = "train"
+
+
+def tune(
+    model: Model,
+    *data: Data,
+    out: Annotated[One, "the run folder to write"],
+    away: Annotated[
+        str | None,
+        "the cue to rely on less: texture, color, texture,color, or none (the dials are then your own) [texture]",
+        "cue dials",
+    ] = None,
+    keep: Annotated[
+        float | None, "weight of staying where the model was on unchanged images [1]", "cue dials"
+    ] = None,
+    test: Annotated[
+        Several | None,
+        "images for the report of before and after, as `audit` takes them, e.g. conflict=DATA sketch=DATA",
+    ] = None,
+    config: Annotated[One | None, "a YAML file of settings, e.g. the config.yaml of another run"] = None,
+    set: Annotated[
+        Settings, "any other setting as dotted.key=value, e.g. optim.lr=3e-5, tune.images=0"
+    ] = None,
+    pretrained: Pretrained = False,
+    report: Annotated[bool, "audit before and after (--no-report only trains) [on]"] = True,
+    resume: Annotated[bool, "continue where the run in --out stopped"] = False,
+    overwrite: Annotated[bool, "replace the run in --out"] = False,
+    **options: Annotated[Any, Of("cuewise.config.fields:Config", without=("method", "model"))],
+) -> Result:
+    """Turn a cue dial of a model that already exists, and keep what it knows; its classifier still fits.
+
+    cuewise tune runs/plain photos --out runs/tuned
+    cuewise tune runs/shape photos --out runs/both --away texture,color --layers last:2 --val sketches
+    """
+    from cuewise.audits.watch import observers
+    from cuewise.config import Config, dotted, refuse_code
+    from cuewise.errors import UserError
+    from cuewise.recipes import settings_of
+    from cuewise.report.card import card_of_run
+    from cuewise.report.tuned import report_tuned
+    from cuewise.train.distributed import Everyone
+    from cuewise.train.pretrain import run_pretrain
+    from cuewise.train.tune import layers_of
+
+    asked = checked(Config, options, "tune")
+    for name in ("hard", "crops", "suppress"):
+        if isinstance(asked.get(name), str):
+            asked[name] = {"name": asked[name]}
+    if data:
+        asked["data"] = joined(data)
+    if keep is not None:
+        asked["tune"] = {"keep": keep}
+    start = specified(model, None, pretrained)
+    if not isinstance(start, str):
+        raise UserError("tune needs a model that a run folder can name: package.module:factory, not a module")
+    layers: list[Mapping[str, Any]] = [settings_of(str(config))] if config else []
+    typed = [set if isinstance(set, Mapping) else dotted(list(set or [])), asked]
+    for layer in layers:
+        refuse_code(layer, str(config), *typed)
+    place = Path(out)
+    full = layers_of(start, away, [*layers, *typed], place, resume=resume, begun=bool(config))
+    result = run_pretrain(full, place, resume=resume, overwrite=overwrite, observers=observers())
+    if Everyone().rank == 0:
+        card_of_run(place)
+        result |= report_tuned(place, texts(test)) if report else {}
+    return result
