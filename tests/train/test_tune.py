@@ -143,7 +143,7 @@ def test_a_destroyed_model_is_noticed_and_the_run_can_stop(
 ) -> None:
     """A rate that ruins the features: the guard warns, and --stop-on-drop leaves the start as the encoder."""
     out = tmp_path / "ruined"
-    ruin = [*QUICK, "optim.lr=3.0"]
+    ruin = [*QUICK, "optim.lr=1.0"]
     tune(model, photos, out, watch_every=0.25, stop_on_drop=True, set=ruin, steps=4)
     assert "warning: the features drift" in capsys.readouterr().err
     assert read_metrics(out / "metrics.jsonl")[-1]["step"] < 4

@@ -82,6 +82,8 @@ class Guard:
     def look(self, encoder: Encoder, step: int) -> tuple[dict[str, float], list[str]]:
         """guard/* for metrics.jsonl, and what to say."""
         now = self.read(encoder, step)
+        if not np.isfinite(now.features).all():
+            return {}, []  # the loop ends a run that diverged
         if self.first is None:
             self.first, self.within = now, step
         row = self.row(now)

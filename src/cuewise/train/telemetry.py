@@ -29,10 +29,8 @@ class Telemetry:
         self.log = Log(run.folder, run.step, run.config.log) if run.first else None
         warm = max(100, run.loader.steps_per_epoch // 2)
         self.watch = Watch(run.method.chance_loss, warm, run.method.least_spread)
-        size = run.config.batch_size
-        self.bar = (
-            Progress(last * size, "images", "pretraining", start=run.step * size) if run.first else None
-        )
+        size, verb = run.config.batch_size, "tuning" if run.method.keeps_classifier else "pretraining"
+        self.bar = Progress(last * size, "images", verb, start=run.step * size) if run.first else None
         self.shown: float | None = (
             None  # the last loss that was read: reading each would make an accelerator wait
         )
