@@ -16,7 +16,7 @@ from cuewise.audits.audit import Audit, choose
 from cuewise.audits.engine import Engine
 from cuewise.audits.head import Head, map_for
 from cuewise.audits.plan import run_passes
-from cuewise.audits.subject import Settings
+from cuewise.audits.subject import AuditSettings
 from cuewise.audits.subjects import Request, prepare
 from cuewise.config import Config
 from cuewise.data import Dataset, open_data
@@ -76,7 +76,7 @@ def look(encoder: Encoder, asked: Sequence[Audit], specs: list[str], seed: int) 
     """The first score of each audit; one that cannot be asked is left out."""
     own = encoder.head is not None and own_outputs(encoder, open_data(specs), True) is not None
     sets = ([], specs) if own else (specs, [])
-    request = Request(*sets, "head" if own else "probe", seed, Settings(limit=COPIES))
+    request = Request(*sets, "head" if own else "probe", seed, AuditSettings(limit=COPIES))
     found = []
     quiet = contextlib.redirect_stderr(io.StringIO())
     with tempfile.TemporaryDirectory() as folder, evaluating(encoder), quiet:
