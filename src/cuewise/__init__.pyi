@@ -222,7 +222,7 @@ def tune(
 ) -> dict[str, Any]:
     """Turn a cue dial of a model that already exists, and keep what it knows; its classifier still fits.
 
-    model: a run folder, encoder.safetensors, torchvision/NAME, timm/NAME (add :FILE for weights), package.module:factory
+    model: a run folder, encoder.safetensors, torchvision/NAME, timm/NAME (add :FILE for weights), open_clip/NAME:FILE, hf:FOLDER, package.module:factory
     data: folders, archives, shards or data sets of images, joined; DATA?classes=imagenet100 takes some classes
     out: the run folder to write
     away: the cue to rely on less: texture, color, texture,color, or none (the dials are then your own) [texture]
