@@ -17,7 +17,7 @@ from cuewise.audits.engine import Engine
 from cuewise.audits.head import Head, map_for
 from cuewise.audits.plan import run_passes
 from cuewise.audits.subject import AuditSettings
-from cuewise.audits.subjects import Request, prepare
+from cuewise.audits.subjects import AuditRequest, prepare
 from cuewise.config import Config
 from cuewise.data import Dataset, open_data
 from cuewise.encoders import Encoder
@@ -76,7 +76,7 @@ def look(encoder: Encoder, asked: Sequence[Audit], specs: list[str], seed: int) 
     """The first score of each audit; one that cannot be asked is left out."""
     own = encoder.head is not None and own_outputs(encoder, open_data(specs), True) is not None
     sets = ([], specs) if own else (specs, [])
-    request = Request(*sets, "head" if own else "probe", seed, AuditSettings(limit=COPIES))
+    request = AuditRequest(*sets, "head" if own else "probe", seed, AuditSettings(limit=COPIES))
     found = []
     quiet = contextlib.redirect_stderr(io.StringIO())
     with tempfile.TemporaryDirectory() as folder, evaluating(encoder), quiet:
