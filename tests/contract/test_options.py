@@ -19,7 +19,7 @@ from cuewise.methods import methods
 from cuewise.train.loop import optimise
 from cuewise.train.optim import lr_factor, scaled_lr
 from cuewise.train.pretrain import build
-from cuewise.views.object_crops import Settings as CropSettings
+from cuewise.views.object_crops import CropSettings
 from tests.methods.conftest import SMALL, TRANSFORMERS
 
 STEPS, BATCH = 3, 16
