@@ -93,7 +93,7 @@ def opencv_bing(folder: Path) -> Propose:
     rows = [(SIDES.index(h) * len(SIDES) + SIDES.index(w), v, t) for (w, h), (v, t) in template.sizes.items()]
     numbers = {
         "wS1": template.weights.astype(np.float32),
-        "wS2": np.array([[-v, -t] for _, v, t in rows], np.float32),  # there, low values are good ones
+        "wS2": np.array([[v, t] for _, v, t in rows], np.float32),
         "idx": np.array([[r] for r, _, _ in rows], np.int32),
     }
     for colour in COLOURS:
@@ -111,8 +111,7 @@ def opencv_bing(folder: Path) -> Propose:
             done, found = bing.computeSaliency(np.ascontiguousarray(image[..., ::-1]))
         if not done:
             return np.zeros((0, 4))
-        order = np.argsort(np.asarray(bing.getobjectnessValues())[: len(found)], kind="stable")
-        return np.asarray(found, np.float64).reshape(-1, 4)[order] - np.array([1, 1, 0, 0])
+        return np.asarray(found, np.float64).reshape(-1, 4) - np.array([1, 1, 0, 0])  # the best first
 
     return boxes
 
