@@ -93,6 +93,7 @@ def pretrain(
     hard: str | None = None,
     leave_out: str | Path | Sequence[str | Path] | None = None,
     suppress: str | None = None,
+    generator: str | int | Path | None = None,
     color_jitter: bool | None = None,
     crops: str | None = None,
 ) -> dict[str, Any]:
@@ -135,6 +136,7 @@ def pretrain(
     hard: make negatives harder: mochi, ifm, debiased, hard; its settings are --set hard.* (moco, simclr)
     leave_out: augmentations to keep a space of their own for, e.g. color,rotation,texture (looc, addone)
     suppress: filter half of the views against texture: anisotropic, robust, bilateral, cartoon, gaussian; its settings are --set suppress.* (pairing, share, copies, and the filter's own, as steps=10:20)
+    generator: a learned suppressor, the run folder of --method pix2pix: also train on what it makes of the images (supervised)
     color_jitter: jitter colours (--no-color-jitter leaves it out) [on]
     crops: where crops are taken: random, or object (boxes of objects; its settings are --set crops.*) [random]
     """
@@ -217,6 +219,7 @@ def tune(
     hard: str | None = None,
     leave_out: str | Path | Sequence[str | Path] | None = None,
     suppress: str | None = None,
+    generator: str | int | Path | None = None,
     color_jitter: bool | None = None,
     crops: str | None = None,
 ) -> dict[str, Any]:
@@ -261,6 +264,7 @@ def tune(
     hard: make negatives harder: mochi, ifm, debiased, hard; its settings are --set hard.* (moco, simclr)
     leave_out: augmentations to keep a space of their own for, e.g. color,rotation,texture (looc, addone)
     suppress: filter half of the views against texture: anisotropic, robust, bilateral, cartoon, gaussian; its settings are --set suppress.* (pairing, share, copies, and the filter's own, as steps=10:20)
+    generator: a learned suppressor, the run folder of --method pix2pix: also train on what it makes of the images (supervised)
     color_jitter: jitter colours (--no-color-jitter leaves it out) [on]
     crops: where crops are taken: random, or object (boxes of objects; its settings are --set crops.*) [random]
     """
@@ -540,6 +544,7 @@ def make(
     set: Sequence[str] | Mapping[str, Any] | None = None,
     with_: str | None = None,
     fit: str | Path | None = None,
+    generator: str | Path | None = None,
     format: str = "png",
     shards: int | None = None,
     manifest: str = "jsonl",
@@ -562,6 +567,7 @@ def make(
     set: settings of the maker as key=value, e.g. steps=20 (repeatable; `cuewise make KIND --help` lists them)
     with_: of `make boxes`: what proposes them: bing, given, or package.module:function [bing]
     fit: of `make boxes`: DATA with boxes that BING's template is fitted on
+    generator: of `make learned`: the run folder of `pretrain --method pix2pix`
     format: png, jpeg or webp, with a quality as jpeg:90 [png]
     shards: write tar shards of this many images instead of a tree of files
     manifest: the table of what was made: jsonl or parquet [jsonl]

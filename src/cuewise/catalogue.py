@@ -15,6 +15,8 @@ from cuewise.registry import member_modules, summaries
 REGISTERED = re.compile(r"^@register_model(?:\(\))?\s*\n(?:@.*\n)*def (\w+)\(", re.M)
 OWN_MODELS = {
     "cuewise/resnet-tiny": "a ResNet for 64 pixels and less on a CPU (options ?width=32&depth=10&norm=batch)",
+    "cuewise/unet": "the generator of pix2pix, for images of any size (options ?width=32&depth=3&residual=true)",
+    "cuewise/wrn40-2": "the wide ResNet of CIFAR experiments, normalised with 0.5 (option ?dropout=0.3)",
     "cuewise/vit-tiny": "a vision transformer for 64 pixels and less (options ?patch=4&width=192&depth=4)",
     "cuewise/lab": "a pair of encoders, one for lightness and one for colours: cuewise/lab?of=MODEL (CMC)",
 }

@@ -5,21 +5,35 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from PIL import Image as Pillow
 
 from cuewise.catalogue import catalogue
 from cuewise.data import open_data
+from cuewise.encoders.libraries import build
+from cuewise.encoders.load import save_encoder
 from cuewise.errors import UserError
 from cuewise.makers.registry import makers
 from cuewise.makers.run import make_set
 
 NAMED = {  # what the documentation promises
     *("texture", "patch", "anisotropic", "robust", "bilateral", "cartoon", "gaussian", "corrupted"),
-    *("cue-conflict", "stylized", "sketch", "silhouette", "lowpass", "shapes", "boxes", "out-of-context"),
+    *(
+        "cue-conflict",
+        "stylized",
+        "sketch",
+        "silhouette",
+        "lowpass",
+        "shapes",
+        "boxes",
+        "out-of-context",
+        "learned",
+    ),
 }
 QUICK = {
     "texture": {"neighbours": 6, "random": 4},
@@ -43,6 +57,19 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.fixture(scope="module")
+def generator(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A generator with random weights, as a run of pix2pix leaves it."""
+    folder = tmp_path_factory.mktemp("generator")
+    torch.manual_seed(0)
+    encoder = build(
+        "cuewise/unet", {"width": 4, "residual": False}, size=16, spec="cuewise/unet?width=4&residual=False"
+    )
+    encoder.card = replace(encoder.card, method="pix2pix")
+    save_encoder(encoder, folder / "encoder.safetensors", step=1)
+    return folder
+
+
 def files(folder: Path) -> dict[str, str]:
     found = (p for p in folder.rglob("*") if p.is_file() and ".cuewise" not in p.parts)
     return {str(p.relative_to(folder)): hashlib.sha256(p.read_bytes()).hexdigest() for p in found}
@@ -63,8 +90,10 @@ OWN_SETS = ("boxes", "out-of-context")  # they need annotations, or write no ima
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", sorted(set(makers()) - set(OWN_SETS)))
-def test_contract(kind: str, source: Path, tmp_path: Path) -> None:
+def test_contract(kind: str, source: Path, generator: Path, tmp_path: Path) -> None:
     options = {"set": QUICK.get(kind, {}), "seed": 3}
+    if kind == "learned":
+        options["set"] = {"generator": str(generator)}
     src = None if makers()[kind].has_source else source
     first = make_set(kind, src, tmp_path / "a", workers=0, **options)
     assert first["made"] > 0

@@ -12,10 +12,11 @@ import pytest
 import torch
 from lightning_fabric import Fabric
 
-from cuewise.config import Config, Optim, ViewSettings, complete, merge, resolve
+from cuewise.config import Config, Labels, Optim, ViewSettings, complete, merge, resolve
 from cuewise.data import Dataset, open_data
 from cuewise.errors import UserError
 from cuewise.methods import methods
+from cuewise.train.labels import with_labels
 from cuewise.train.loop import optimise
 from cuewise.train.optim import lr_factor, scaled_lr
 from cuewise.train.pretrain import build
@@ -70,6 +71,12 @@ SETTINGS: dict[str, Any] = {
     "keep": 0.0,
     "pull": 0.3,
     "contrast": 0.2,
+    "target": "robust",
+    "steps": 9,
+    "kappa": 60.0,
+    "patch": 34,
+    "critic_width": 12,
+    "freeze": True,  # with a generator: tests/train/test_pix2pix_run.py
 }
 ON_SCENES = ("boxes", "smallest")  # settings that act on images with annotated objects
 CROPS: dict[str, Any] = {
@@ -92,6 +99,7 @@ DIALS: dict[str, Any] = {
     "suppress": "gaussian",
     "layers": "last:1",
     "low_rank": 2,
+    "generator": "nowhere",  # tests/train/test_pix2pix_run.py
     "color_jitter": False,
     "hard": {"name": "ifm"},
     "crops": {"name": "object"},
@@ -145,8 +153,16 @@ ELSEWHERE = (
     "loop",
     "settings",
 )
-ELSEWHERE += ("texture_data", "views", "optim")
+ELSEWHERE += ("texture_data", "views", "optim", "labels")
 ELSEWHERE += ("watch", "watch_every", "max_drop", "stop_on_drop", "log")  # tests/train/test_tune.py
+LABELS: dict[str, Any] = {
+    "noise": 0.5,
+    "gold": 0.5,
+    "correction": "glc",  # both phases: tests/train/test_label_noise.py
+    "use": "silver",
+    "restart": "same",
+    "seed": 7,
+}
 
 
 @pytest.fixture(scope="module")
@@ -169,6 +185,7 @@ def numbers(data: Dataset, *options: dict[str, Any]) -> str:
         "workers": "0",
     }
     config: Config = complete(resolve(base, *options), len(data))
+    data = with_labels(config, data)
     run = build(config, Path(), data, Fabric(accelerator="cpu", devices=1))
     run.method.train()
     found = hashlib.sha256()
@@ -191,6 +208,8 @@ def small(name: str) -> dict[str, Any]:
     base: dict[str, Any] = {"method": name, name: kept}
     if name in TRANSFORMERS:
         base["model"] = "cuewise/vit-tiny?width=64&depth=1"
+    if methods()[name].backbone:
+        base["model"] = f"{methods()[name].backbone}?width=8"
     return base | ({"leave_out": ["color", "rotation"]} if methods()[name].leaves_out else {})
 
 
@@ -287,6 +306,15 @@ def test_every_setting_of_the_optimiser_acts_or_is_refused(data: Dataset, optimi
     }
     value = True if (optimiser, key) == ("adam", "decay_all") else OPTIM[key]
     acts_or_is_refused(data, base, {"optim": {**base["optim"], key: value}})
+
+
+@pytest.mark.parametrize("key", [f.name for f in dataclasses.fields(Labels)])
+@pytest.mark.parametrize("extra", [{}, {"noise": 0.8, "gold": 0.3}], ids=["plain", "noisy"])
+def test_every_setting_of_labels_acts_or_is_refused(data: Dataset, extra: dict[str, Any], key: str) -> None:
+    assert key in LABELS, f"give another value of labels.{key} in this file"
+    base = small("supervised") | {"labels": extra}
+    acted = acts_or_is_refused(data, base, {"labels": {**extra, key: LABELS[key]}})
+    assert acted == (key == "noise" or (bool(extra) and key != "restart"))
 
 
 def test_what_is_said_of_negatives_without_any(data: Dataset) -> None:

@@ -39,6 +39,7 @@ EVERY += [(name, PATCH, "shared") for name in ("moco", "simclr", "byol")] + [
     ("jigsaw", Negatives(), "patchwise")
 ]
 EVERY += [("hcl", Negatives(), "densecl")]
+EVERY += [("supervised", Negatives(), "glc")]
 NAMES = IDS + [f"{name}-{hard}" for name, _, hard in EVERY if hard]
 # Batch norm would differ by design (statistics of half a batch), so encoder and heads go without it here.
 
@@ -59,9 +60,12 @@ def build(name: str, dial: Negatives, hard: str) -> Any:
         "shared": {"statistics": "shared"},
         "patchwise": {"patchwise": True, "suppressed": 0.5},
         "densecl": {"base": "densecl", "dense": 0.3},
+        "glc": {"correction": "glc"},
     }
     made = small_method(name, negatives=dial, norm="group", hard=MAKERS.get(hard), **own.get(hard, {}))
     m: Any = without_batch_norm(made)
+    if hard == "glc":
+        m.confusion.copy_(0.6 / 4 + 0.4 * torch.eye(4))
     return m.double()
 
 

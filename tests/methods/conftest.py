@@ -27,6 +27,7 @@ SMALL: dict[str, dict[str, Any]] = {
     "mae": {"decoder_depth": 1},
     "jigsaw": {"permutations": 10, "hidden": 32},
     "tune": {"images": 0},
+    "pix2pix": {"critic_width": 8, "weight": 1.0},
 }
 TRANSFORMERS = ("can", "mae")  # methods that need patch tokens
 

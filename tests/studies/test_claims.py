@@ -262,6 +262,26 @@ CASES |= {
     ("tune", "T6"): (tuned(a2=WAS, unkept=(0, 0.6, 0)), tuned(a2=WAS, unkept=WAS)),
     ("tune", "T7"): (tuned(a2=WAS, moco=(0, 0.5, 0.3)), tuned(a2=WAS, moco=(0, 0.8, 0.5))),
 }  # fmt: skip
+
+
+def labels(plain: Sequence[float], filtered: Sequence[float], gold: float) -> Means:
+    """Errors at p = 0.2, 0.6 and 1 with that share of gold, without and with the filter."""
+    noises = (0.2, 0.6, 1.0)
+    return {f"p = {p:g}, gold {gold:g}": row(error=e) for p, e in zip(noises, plain)} | {
+        f"p = {p:g}, gold {gold:g}, filtered": row(error=e) for p, e in zip(noises, filtered)
+    }
+
+
+RISING, LOWER = (0.2, 0.4, 0.8), (0.18, 0.38, 0.7)
+CASES |= {
+    ("adf-labels", "26"): (join(labels(RISING, LOWER, 0.05), labels(RISING, LOWER, 0.1)),
+                           join(labels(RISING, LOWER, 0.05), labels((0.4, 0.2, 0.8), LOWER, 0.1))),
+    ("adf-labels", "26b"): (join(labels(RISING, LOWER, 0.05), labels((0.15, 0.42, 0.6), LOWER, 0.1)),
+                            join(labels(RISING, LOWER, 0.05), labels((0.15, 0.42, 0.9), LOWER, 0.1))),
+    ("adf-labels", "26c"): (labels(RISING, LOWER, 0.05), labels(RISING, (0.1, 0.3, 0.75), 0.05)),
+    ("adf-labels", "glc"): ({"p = 0.6, gold 0.05": row(error=0.3), "p = 0.6, not corrected": row(error=0.5)},
+                            {"p = 0.6, gold 0.05": row(error=0.5), "p = 0.6, not corrected": row(error=0.3)}),
+}  # fmt: skip
 CASES |= {("ns-alpha-color", n): case for (s, n), case in CASES.items() if s == "ns-alpha" and n not in FORMS}
 CLAIMS = [(s, c.number) for s, study in studies().items() for c in study.claims]
 
@@ -414,7 +434,7 @@ def test_gradient_through_negatives_is_an_arm_of_moco_only() -> None:
 def test_unknown_study() -> None:
     with pytest.raises(
         UserError,
-        match=r"no study 'alpha'; did you mean ns-alpha\? there are: can, can-longtail, hcl, looc-addone, ",
+        match=r"no study 'alpha'; did you mean ns-alpha\? there are: adf-labels, can, can-longtail, hcl, looc-addone, ",
     ):
         choose(["alpha"])
 

@@ -28,7 +28,8 @@ pytestmark = pytest.mark.docs
 PAGE = (Path(__file__).parents[2] / "docs" / "results.md").read_text()
 AGAIN = "not judged again"
 ROW = re.compile(r"^\| (\w+)\. (.+?) \| ([ABC]) \| \*\*(.+?)\*\* \| (.+) \|$", re.MULTILINE)
-GLANCE = re.compile(r"^\| (\w+)\. (.+?) \| (.+?) \| \*\*(.+?)\*\* \| 3 \| (.+) \|$", re.MULTILINE)
+GLANCE = re.compile(r"^\| (\w+)\. (.+?) \| (.+?) \| \*\*(.+?)\*\* \| (\d+) \| (.+) \|$", re.MULTILINE)
+SEEDS = re.compile(r" \((\d+) seeds\)")
 NUMBER = re.compile(r"[+-]\d+\.\d+")
 LABS = {
     "shapes": SHAPES,
@@ -50,6 +51,12 @@ def sections() -> list[tuple[str, str, str]]:
                 lab = "photographs, SimCLR" if "--method simclr" in text else "photographs"
             found.append((lab, title, text))
     return found
+
+
+def split(text: str) -> tuple[str, int, str]:
+    """(decisive numbers, seeds, what is said behind them)."""
+    numbers, seeds, rest = SEEDS.split(text)
+    return numbers, int(seeds), rest
 
 
 def rows(text: str) -> list[tuple[Claim, str, str]]:
@@ -83,8 +90,8 @@ def test_verdicts_follow_from_the_numbers(where: tuple[str, str, str]) -> None:
     judged = rows(where[2])
     assert judged
     for claim, verdict, text in judged:
-        numbers, seeds, rest = text.partition(" (3 seeds)")
-        assert seeds
+        numbers, seeds, rest = split(text)
+        assert seeds >= 3
         parts, differences = numbers.split("; "), claim.differences(lab)
         options = [possible(d, part)[0] for d, part in zip(differences, parts, strict=True)]
         words = {word_of(o) for o in product(*options)}
@@ -114,7 +121,7 @@ def test_decisive_numbers_are_those_of_the_tables(where: tuple[str, str, str]) -
     """Means to the last digit that rounding leaves; intervals wherever the table of differences has them."""
     means, paired = cells(where[2], "means"), cells(where[2], "differences")
     for claim, _, text in rows(where[2]):
-        for d, part in zip(claim.differences(LABS[where[0]]), text.partition(" (3 seeds)")[0].split("; ")):
+        for d, part in zip(claim.differences(LABS[where[0]]), split(text)[0].split("; ")):
             _, numbers = possible(d, part)
             if not numbers:
                 continue
@@ -128,13 +135,14 @@ def test_decisive_numbers_are_those_of_the_tables(where: tuple[str, str, str]) -
 
 def test_the_glance_is_the_sum_of_the_tables() -> None:
     expected = {
-        (claim.number, lab): (claim.sentence, verdict, re.sub(r", claimed [^;]*(?=;|$)", "", text.partition(" (3 seeds)")[0]))
+        (claim.number, lab): (claim.sentence, verdict, split(text)[1], re.sub(r", claimed [^;]*(?=;|$)", "", split(text)[0]))
         for lab, _, section in sections()
         for claim, verdict, text in rows(section)
     }  # fmt: skip
     glance = GLANCE.findall(PAGE.split("# Embedded shapes")[0])
     found = {
-        (number, lab): (sentence, verdict, numbers) for number, sentence, lab, verdict, numbers in glance
+        (number, lab): (sentence, verdict, int(seeds), numbers)
+        for number, sentence, lab, verdict, seeds, numbers in glance
     }
     assert len(glance) == len(found) > 60
     assert found == expected

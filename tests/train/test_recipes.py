@@ -11,6 +11,7 @@ import yaml
 
 from cuewise import UserError, pretrain
 from cuewise.catalogue import catalogue
+from cuewise.methods import methods
 from cuewise.recipes import recipe_from, recipes
 
 
@@ -20,6 +21,12 @@ def test_recipe_runs(name: str, folder: Path, tmp_path: Path) -> None:
     recipe = recipes()[name]
     assert recipe.summary
     small = {"model": "cuewise/resnet-tiny?width=8", "size": 32, "batch_size": 8, "patch_size": "3:10"}
+    if methods()[recipe.settings.get("method", "moco")].backbone:
+        small["model"] = "cuewise/unet?width=8"
+    if "generator" in recipe.settings:
+        with pytest.raises(UserError, match="--generator runs/G: there is no such run folder; train one"):
+            pretrain(str(folder), out=str(tmp_path / "run"), config=name, workers="0", size=32, batch_size=8)
+        return
     if "patch" not in recipe.settings.get("negatives", []):
         small.pop("patch_size")
     pretrain(str(folder), out=str(tmp_path / "run"), config=name, steps=2, workers="0", **small)  # type: ignore[arg-type]
@@ -45,6 +52,7 @@ def test_recipes_of_the_negatives_study_tell_what_to_expect(name: str) -> None:
 @pytest.mark.slow
 def test_recipes_tell_their_images() -> None:
     wanted = {"imagenet100": "imagenet/train?classes=imagenet100", "imagenet": "imagenet/train"}
+    wanted["cifar100"] = "torchvision:CIFAR100:ROOT?split=train"
     wanted["stl10"] = "torchvision:STL10:ROOT?split=train+unlabeled"
     for name, recipe in recipes().items():
         kind = next(word for word in name.split("-") if word in wanted)

@@ -46,11 +46,14 @@ class Case:
         leave_out: tuple[str, ...] | None = None,
         hard: Hard | None = None,
         suppressed: float = 0.0,
+        correction: str = "none",
         **settings: Any,
     ) -> Method:
         """The method on a small encoder, with the given dials."""
         torch.manual_seed(seed)
-        if self.transformer:  # 16 patches of 4×4 pixels
+        if self.kind.backbone:
+            encoder = build(self.kind.backbone, {"width": 8}, size=SIZE)
+        elif self.transformer:  # 16 patches of 4×4 pixels
             encoder = build("cuewise/vit-tiny", {"width": 64, "depth": 1}, size=SIZE)
         else:
             encoder = build("cuewise/resnet-tiny", {"width": 8, "norm": norm}, size=SIZE)
@@ -65,6 +68,7 @@ class Case:
             size=SIZE,
             classes=CLASSES,
             suppressed=suppressed,
+            correction=correction,
         )
         self.kind.check(setup)
         return self.kind(encoder, setup, seed=seed)
@@ -88,7 +92,7 @@ def random_batch(m: Method, batch: int = 8, size: int = SIZE, seed: int = 0) -> 
         for source in type(m).negatives_from:
             role = m.negatives.roles(source)[i]
             views[role] = torch.randn(batch, m.negatives.count, 3, size, size, generator=g)
-    facts = {"label": torch.arange(batch) % CLASSES}
+    facts = {"label": torch.arange(batch) % CLASSES, "trusted": torch.arange(batch) % 3 == 0}
     return Batch(views, torch.randperm(IMAGES, generator=g)[:batch], facts)
 
 
@@ -174,6 +178,13 @@ def is_deterministic(kind: type[Method] | Case) -> None:
     need(losses == again, f"the same seed gives {again} after {losses}: draw from self.generator")
 
 
+def model_of(case: Case) -> str:
+    """A small network that the method can train, as --model."""
+    if case.kind.backbone:
+        return f"{case.kind.backbone}?width=8"
+    return "cuewise/vit-tiny?width=64&depth=1" if case.transformer else "cuewise/resnet-tiny?width=8"
+
+
 def runs_and_resumes(kind: type[Method] | Case) -> None:
     """`cuewise pretrain` trains with it, writes an encoder and a config that repeats the run, and resumes."""
     case = as_case(kind)
@@ -181,7 +192,7 @@ def runs_and_resumes(kind: type[Method] | Case) -> None:
     common = {
         "data": [f"shapes:scenes?n={IMAGES}&size=32"],
         "method": where,
-        "model": "cuewise/vit-tiny?width=64&depth=1" if case.transformer else "cuewise/resnet-tiny?width=8",
+        "model": model_of(case),
         "size": 32,
         "batch_size": 8,
         "epochs": 1,

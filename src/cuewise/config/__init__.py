@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from cuewise.config.fields import Config, Loop, Optim, ViewSettings
+from cuewise.config.fields import Config, Labels, Loop, Optim, ViewSettings
 from cuewise.config.layers import FREE_TO_CHANGE, difference, dotted, merge, read_yaml, refuse_code
 
 if TYPE_CHECKING:
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 __all__ = [
     "FREE_TO_CHANGE",
     "Config",
+    "Labels",
     "Loop",
     "Optim",
     "ViewSettings",

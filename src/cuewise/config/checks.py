@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import math
 
-from cuewise.config.fields import Config, Optim
+from cuewise.config.fields import Config, Labels, Optim
 from cuewise.errors import UserError
 from cuewise.methods import Method
 from cuewise.views import NEGATIVES, RECIPES, augmentation
+
+CORRECTIONS = ("none", "glc", "forward")
 
 
 def check_dials(config: Config, kind: type[Method]) -> None:
     _check_negatives(config, kind)
     _check_augmentations(config, kind)
+    if config.suppress and not kind.takes_suppress:
+        raise UserError(f"--suppress has no meaning for {kind.name}: its target is set by {kind.name}.target")
+    if config.generator is not None and not kind.takes_generator:
+        raise UserError(f"--generator has no meaning for {kind.name}: it is for --method supervised")
     if config.crops and not kind.takes_crops:
         raise UserError(f"--crops object has no meaning for {kind.name}: it chooses its crops itself")
     for name, least in (("size", 8), ("epochs", 1), ("batch_size", 2), ("num_nodes", 1)):
@@ -24,6 +30,7 @@ def check_dials(config: Config, kind: type[Method]) -> None:
         if getattr(config.loop, name) < 1:
             raise UserError(f"loop.{name} {getattr(config.loop, name)}: must be 1 or more")
     _check_optim(config.optim)
+    _check_labels(config.labels, kind)
     if config.batch_size % config.loop.accumulate:
         raise UserError(
             f"batch size {config.batch_size} is not a multiple of loop.accumulate {config.loop.accumulate}"
@@ -54,6 +61,41 @@ def _check_optim(optim: Optim) -> None:
         raise UserError(f"optim.head_warmup {optim.head_warmup}: a share of training, 0 to below 1")
     if optim.milestones and optim.schedule != "step":
         raise UserError(f"optim.milestones is for optim.schedule=step, and the schedule is {optim.schedule}")
+
+
+def _check_labels(labels: Labels, kind: type[Method]) -> None:
+    """labels.* have a meaning for the method and together."""
+    given = [name for name, value in vars(labels).items() if value != getattr(Labels(), name)]
+    if given and not kind.takes_labels:
+        raise UserError(f"labels.{given[0]} has no meaning for {kind.name}: it is for --method supervised")
+    if not 0 <= labels.noise <= 1:
+        raise UserError(f"labels.noise {labels.noise}: a share, from 0 to 1")
+    if isinstance(labels.gold, float) and not 0 < labels.gold < 1:
+        raise UserError(f"labels.gold {labels.gold}: a share above 0 and below 1, or a file of image names")
+    for name, known in (
+        ("correction", CORRECTIONS),
+        ("use", ("all", "gold", "silver")),
+        ("restart", (None, "new", "same")),
+    ):
+        if getattr(labels, name) not in known:
+            choices = ", ".join(k for k in known if k)
+            raise UserError(f"labels.{name} {getattr(labels, name)!r}: there are {choices}")
+    corrected = labels.correction != "none"
+    if labels.correction == "glc" and labels.gold is None:
+        raise UserError(
+            "labels.correction=glc needs trusted labels: give labels.gold=0.05, or a file that lists images"
+        )
+    if labels.restart and not corrected:
+        raise UserError("labels.restart is about the second phase of a correction: set labels.correction=glc")
+    if labels.use != "all" and (corrected or labels.gold is None):
+        why = "a correction uses all images" if corrected else "there is no labels.gold"
+        raise UserError(f"labels.use={labels.use}: {why}; leave it out")
+    if labels.gold is not None and not (labels.noise or corrected or labels.use != "all"):
+        raise UserError(
+            "labels.gold changes nothing by itself: add labels.correction=glc, labels.noise or labels.use=gold"
+        )
+    if labels.seed is not None and not (labels.noise or labels.gold is not None):
+        raise UserError("labels.seed is the seed of labels.noise and labels.gold: give one of them")
 
 
 def _check_negatives(config: Config, kind: type[Method]) -> None:

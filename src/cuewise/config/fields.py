@@ -95,6 +95,26 @@ class Loop:
 
 
 @dataclass
+class Labels:
+    """Labels that may be wrong (supervised)."""
+
+    noise: Annotated[float, "share of the labels that are drawn anew, uniformly over all classes"] = 0.0
+    gold: Annotated[
+        float | str | None,
+        "trusted labels: a share of the images, at least one of each class, or a file that lists them",
+    ] = None
+    correction: Annotated[
+        str, "none; glc (estimates the confusion on trusted images); forward (without any)"
+    ] = "none"
+    use: Annotated[str, "images to train on, where nothing is corrected: all, gold or silver"] = "all"
+    restart: Annotated[
+        str | None,
+        "weights that the second phase of a correction starts from: new, or same as the first [new]",
+    ] = None
+    seed: Annotated[int | None, "of the split and the noise [that of the run]"] = None
+
+
+@dataclass
 class Config:
     """One pretraining run; a field with a help text is an option of `cuewise pretrain`."""
 
@@ -189,6 +209,11 @@ class Config:
         "--set suppress.* (pairing, share, copies, and the filter's own, as steps=10:20)",
         CUES,
     ] = None  # name and its settings
+    generator: Annotated[
+        str | None,
+        "a learned suppressor, the run folder of --method pix2pix: also train on what it makes of the images (supervised)",
+        CUES,
+    ] = None
     color_jitter: Annotated[bool, "jitter colours (--no-color-jitter leaves it out) [on]", CUES] = True
     crops: Annotated[
         dict[str, Any],
@@ -196,6 +221,7 @@ class Config:
         CUES,
     ] = field(default_factory=dict)  # name and its settings; empty: random
     views: ViewSettings = field(default_factory=ViewSettings)
+    labels: Labels = field(default_factory=Labels)
     optim: Optim = field(default_factory=Optim)
     loop: Loop = field(default_factory=Loop)
     # of the method; in YAML under the method's own name
@@ -242,6 +268,8 @@ class Config:
             self.size,
             classes,
             self.suppressed,
+            self.labels.correction,
+            self.generator,
         )
 
     @property

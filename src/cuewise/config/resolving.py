@@ -39,9 +39,20 @@ def resolve(*layers: Mapping[str, Any]) -> Config:
     config = _build(Config, full, "")
     config.settings = dataclasses.asdict(_build(kind.Settings, settings, f"{kind.name}."))
     config.hard, config.crops, config.suppress = hard, crops, suppress
+    if kind.backbone:
+        config.model = _own_backbone(config.model, kind)
     config.model = kind.model(config.model)
     check_dials(config, kind)
     return config
+
+
+def _own_backbone(model: str, kind: type[Method]) -> str:
+    """--model of a method that trains one network only; the default of --model is not a choice."""
+    if model == Config.model:
+        return kind.backbone
+    if model.partition("?")[0] != kind.backbone:
+        raise UserError(f"--model {model}: {kind.name} trains {kind.backbone} only; leave --model out")
+    return model
 
 
 def _resolve_hard(asked: Any, kind: type[Method]) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from cuewise.data.batches import Batch, Transform
 from cuewise.data.dataset import Dataset
 from cuewise.data.decode import BrokenImage, Image, decode
 from cuewise.data.loader import Loader, auto_workers, ordered
+from cuewise.data.noisy_labels import Noise, NoisyLabels, noisy
 from cuewise.data.open import open_data
 from cuewise.data.sample import Boxes, Facts, Sample, Shown, no_boxes
 from cuewise.data.source import Source
@@ -16,6 +17,8 @@ __all__ = [
     "Facts",
     "Image",
     "Loader",
+    "Noise",
+    "NoisyLabels",
     "Sample",
     "Shown",
     "Source",
@@ -23,6 +26,7 @@ __all__ = [
     "auto_workers",
     "decode",
     "no_boxes",
+    "noisy",
     "open_data",
     "ordered",
 ]

@@ -20,8 +20,10 @@ from cuewise.encoders.pooling import pool_of
 from cuewise.encoders.pretrained import fetching, torchvision_weights
 from cuewise.encoders.resnet_tiny import ResNetTiny
 from cuewise.encoders.resnet_variants import narrow, set_stem
+from cuewise.encoders.unet import UNet
 from cuewise.encoders.vit_tiny import ViTTiny
 from cuewise.encoders.weights import load_into
+from cuewise.encoders.wide_resnet import WideResNet
 from cuewise.errors import UserError, nearest, unknown
 
 LIBRARIES = ("torchvision", "timm", "cuewise")
@@ -29,6 +31,8 @@ OWN = {
     "resnet-tiny": ("width", "depth", "norm"),
     "vit-tiny": ("patch", "width", "depth"),
     "lab": ("of", "space"),
+    "wrn40-2": ("dropout",),
+    "unet": ("width", "depth", "residual"),
 }
 Pretrained = bool | str  # True, or the name of one of several sets of weights
 
@@ -172,9 +176,14 @@ def _own(wanted: Wanted) -> Built:
         if option not in OWN[name]:
             raise unknown(f"cuewise/{name} has no option", option, OWN[name])
     side = wanted.size or 32
-    maker = (lambda: ViTTiny(side, **options)) if name == "vit-tiny" else lambda: ResNetTiny(**options)
-    model = _construct(f"cuewise/{name}", maker)
-    return Built(model, None, Card(f"cuewise/{name}", side, weights=RANDOM))
+    card = Card(f"cuewise/{name}", side, weights=RANDOM)
+    if name == "vit-tiny":
+        return Built(_construct(card.arch, lambda: ViTTiny(side, **options)), None, card)
+    if name in ("wrn40-2", "unet"):
+        half = (0.5, 0.5, 0.5)  # wrn40-2 as it was published; a generator's images are in −1…1
+        maker = (lambda: WideResNet(**options)) if name == "wrn40-2" else lambda: UNet(side, **options)
+        return Built(_construct(card.arch, maker), None, replace(card, mean=half, std=half))
+    return Built(_construct(card.arch, lambda: ResNetTiny(**options)), None, card)
 
 
 def _lab(options: dict[str, Any], size: int | None) -> Built:

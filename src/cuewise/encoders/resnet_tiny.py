@@ -15,7 +15,32 @@ from cuewise.errors import UserError
 BLOCKS = {10: (1, 1, 1, 1), 14: (1, 2, 2, 1), 18: (2, 2, 2, 2), 34: (3, 4, 6, 3)}
 
 
-class ResNetTiny(nn.Module):
+class Trunk(nn.Module):
+    """The part that networks of cuewise share: a feature map, pooled, and a classifier or none, in timm's names."""
+
+    num_features: int
+    fc: nn.Module
+
+    def forward_features(self, x: Tensor) -> Tensor:
+        """The feature map."""
+        raise NotImplementedError
+
+    def forward_head(self, x: Tensor, pre_logits: bool = False) -> Tensor:
+        """Pooled features, or logits where there is a head."""
+        x = x.mean(dim=(2, 3))
+        return x if pre_logits else self.fc(x)
+
+    def get_classifier(self) -> nn.Module:
+        return self.fc
+
+    def reset_classifier(self, num_classes: int, global_pool: str | None = None) -> None:
+        self.fc = nn.Linear(self.num_features, num_classes) if num_classes else nn.Identity()
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.forward_head(self.forward_features(x))
+
+
+class ResNetTiny(Trunk):
     """3×3 stem without pooling, four stages of torchvision's BasicBlock, widths w, 2w, 4w, 8w.
 
     width  channels of the first stage
@@ -40,7 +65,7 @@ class ResNetTiny(nn.Module):
             out, stride = width * 2**stage, 1 if stage == 0 else 2
             self.add_module(f"layer{stage + 1}", _stage(inputs, out, blocks, stride, layer))
             inputs = out
-        self.fc: nn.Module = nn.Linear(inputs, num_classes) if num_classes else nn.Identity()
+        self.fc = nn.Linear(inputs, num_classes) if num_classes else nn.Identity()
         for module in self.modules():
             if isinstance(module, nn.Conv2d):
                 nn.init.kaiming_normal_(module.weight, mode="fan_out", nonlinearity="relu")
@@ -51,20 +76,6 @@ class ResNetTiny(nn.Module):
         for stage in range(1, 5):
             x = self.get_submodule(f"layer{stage}")(x)
         return x
-
-    def forward_head(self, x: Tensor, pre_logits: bool = False) -> Tensor:
-        """Pooled features, or logits where there is a head."""
-        x = x.mean(dim=(2, 3))
-        return x if pre_logits else self.fc(x)
-
-    def get_classifier(self) -> nn.Module:
-        return self.fc
-
-    def reset_classifier(self, num_classes: int, global_pool: str | None = None) -> None:
-        self.fc = nn.Linear(self.num_features, num_classes) if num_classes else nn.Identity()
-
-    def forward(self, x: Tensor) -> Tensor:
-        return self.forward_head(self.forward_features(x))
 
 
 def _group_norm(channels: int) -> nn.Module:

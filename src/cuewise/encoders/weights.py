@@ -72,18 +72,34 @@ def read_weights(file: Path) -> dict[str, Tensor]:
 
 def backbone_in_checkpoint(file: Path) -> tuple[dict[str, Tensor], int]:
     """The encoder's backbone in a checkpoint of a run, and the step it was written at."""
+    content = _checkpoint(file)
+    return merged(_part(content, "encoder.backbone.", file)), int(content["step"])
+
+
+def part_of_checkpoint(file: Path, prefix: str) -> dict[str, Tensor]:
+    """What a checkpoint of a run holds below a name, e.g. "discriminator."."""
+    if not file.is_file():
+        raise UserError(f"{file} is missing: give the whole run folder")
+    return _part(_checkpoint(file), prefix, file)
+
+
+def _checkpoint(file: Path) -> dict[str, Any]:
     content = read_file(file)
     state = content.get("method") if isinstance(content, dict) else None
-    step = content.get("step") if isinstance(content, dict) else None
-    if not isinstance(state, dict) or type(step) is not int:
+    if not isinstance(state, dict) or type(content.get("step")) is not int:
         raise UserError(
             f"{file} is not a checkpoint of `cuewise pretrain`; weights of a model are MODEL:FILE"
         )
-    prefix = "encoder.backbone."
+    return content
+
+
+def _part(content: dict[str, Any], prefix: str, file: Path) -> dict[str, Tensor]:
+    state = content["method"]
     found = {k[len(prefix) :]: v for k, v in state.items() if isinstance(k, str) and k.startswith(prefix)}
     if not found or not all(isinstance(v, Tensor) for v in found.values()):
-        raise UserError(f"{file} holds no encoder: it is damaged, or of another program")
-    return merged(found), step
+        what = prefix.partition(".")[0]
+        raise UserError(f"{file} holds no {what}: it is damaged, or of another program")
+    return found
 
 
 def load_into(encoder: Encoder, weights: dict[str, Tensor], source: str) -> None:

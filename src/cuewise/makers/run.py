@@ -147,12 +147,21 @@ def make_grid(wanted: SetRequest, kind: str, given: Given, grid: Place, folder: 
     }
 
 
+OPTIONS = {
+    "proposer": ("--with", "boxes"),
+    "fit": ("--fit", "boxes"),
+    "generator": ("--generator", "learned"),
+}
+
+
 def joined(kind: str, given: Given, named: Mapping[str, str]) -> Given:
     """--set with the settings that were given by options of their own; one that is given twice is an error."""
     if not named:
         return given
-    if kind != "boxes":
-        raise UserError(f"make {kind}: --with and --fit are for `make boxes`")
+    for key in named:
+        flag, own = OPTIONS[key]
+        if kind != own:
+            raise UserError(f"make {kind}: {flag} is for `make {own}`")
     pairs = (
         dict(given)
         if isinstance(given, Mapping)

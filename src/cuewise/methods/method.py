@@ -100,6 +100,8 @@ class Setup:
     size: int = 224
     classes: int = 0
     suppressed: float = 0.0  # share of the views that --suppress filters
+    correction: str = "none"  # of labels that may be wrong
+    generator: str | None = None  # the run folder of a learned suppressor
 
 
 @dataclass
@@ -156,6 +158,10 @@ class Method(nn.Module, ABC):
     unused: ClassVar[str] = "needs two boxes per image"  # why `usable` leaves images out
     takes_crops: ClassVar[bool] = True  # whether --crops object has a meaning
     keeps_classifier: ClassVar[bool] = False  # whether the model's classifier and input size stay its own
+    takes_labels: ClassVar[bool] = False  # whether labels.* (noise, trusted images, correction) has a meaning
+    takes_generator: ClassVar[bool] = False  # whether --generator has a meaning
+    takes_suppress: ClassVar[bool] = True  # whether --suppress has a meaning
+    backbone: ClassVar[str] = ""  # the only network that it trains, where there is just one
     optim: ClassVar[Mapping[str, Any]]
     Settings: ClassVar[type[MethodSettings]]
 
@@ -207,6 +213,10 @@ class Method(nn.Module, ABC):
     def begin_step(self, progress: float) -> None:
         """Before the forwards of an optimiser step; progress runs from 0 to 1 over training."""
         self.progress = progress
+
+    def apart(self) -> Mapping[str, tuple[nn.Module, Mapping[str, Any]]]:
+        """Parts that optimisers of their own train at a constant rate: name → module and settings of the optimiser."""
+        return {}
 
     def after_backward(self) -> None:
         """After each backward: state that the backward pass still needed may change now."""

@@ -34,7 +34,11 @@ def report_audits(
     names = [d["model"]["name"] for d in documents]
     runs = {n: Path(d["model"]["run"]) for n, d in zip(names, documents) if d["model"].get("run")}
     curves = {n: read_metrics(r / "metrics.jsonl") for n, r in runs.items() if (r / "metrics.jsonl").exists()}
-    titles = {"views.png": "First views", "reconstructions.png": "Reconstructions over training"}
+    titles = {
+        "views.png": "First views",
+        "reconstructions.png": "Reconstructions over training",
+        "confusion.png": "What images of each class (rows) are labelled as (columns)",
+    }
     pictures = {
         f"{title}: {name}": run / file
         for name, run in runs.items()

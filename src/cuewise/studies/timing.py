@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from cuewise.config import complete, resolve
 from cuewise.data import open_data
 from cuewise.train.distributed import launch
+from cuewise.train.labels import with_labels
 from cuewise.train.loop import optimise
 from cuewise.train.pretrain import build
 
@@ -23,7 +24,7 @@ WARM, TIMED = 3, 8  # steps
 def time_job(job: ArmJob) -> float:
     """Seconds per training image of this arm on this machine."""
     config = resolve(job.config)
-    data = open_data(config.data)
+    data = with_labels(config, open_data(config.data))
     config = complete(config, len(data))
     fabric = launch(config.devices, 1, config.precision, 1.0)
     fabric.launch()

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from cuewise.data import BrokenImage, Dataset
 from cuewise.encoders.card import describe_weights, is_random
+from cuewise.train.labels import label_lines
 from cuewise.train.optim import scaled_lr
 from cuewise.views.box_sources import ProposedBoxes, TableBoxes
 from cuewise.views.object_crops import ObjectCrops
@@ -47,7 +48,7 @@ def banner(run: Run, data: Dataset) -> list[str]:
         lines.append(
             "boxes: proposals, made for every view anew; `cuewise make boxes DATA DIR` makes them once, and they are found again"
         )
-    return lines + warnings(run, data)
+    return lines + label_lines(data) + warnings(run, data)
 
 
 def start_lines(run: Run) -> list[str]:

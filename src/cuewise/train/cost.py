@@ -132,7 +132,8 @@ def made_up(method: Method, n: int, device: torch.device) -> Batch:
             views[role] = torch.randn(n, method.negatives.count, 3, side, side, generator=g)
     labels = torch.arange(n) % max(setup.classes, 1)
     shared = torch.zeros(n, len(kind.compared(setup)), len(specs) - 1, dtype=torch.bool)
-    batch = Batch(views, torch.zeros(n, dtype=torch.int64), {"label": labels, "shared": shared})
+    facts = {"label": labels, "shared": shared, "trusted": torch.arange(n) % 4 == 0}
+    batch = Batch(views, torch.zeros(n, dtype=torch.int64), facts)
     return batch.to(device) if device.type != "cpu" else batch
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import torch
@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from cuewise.config import Optim
 from cuewise.encoders.depth import depths
 from cuewise.errors import UserError
+from cuewise.methods import Method
 
 BETAS = {"adam": (0.9, 0.999), "adamw": (0.9, 0.95)}
 
@@ -56,6 +57,43 @@ class LARS(torch.optim.Optimizer):
 
 
 MILESTONES = (0.6, 0.8)  # of the schedule "step", as shares of training
+
+
+class Several:
+    """Optimisers that step together. The first follows the schedule (its groups are `param_groups`), the others do not."""
+
+    def __init__(self, parts: Sequence[Any]) -> None:
+        self.parts = tuple(parts)
+
+    @property
+    def param_groups(self) -> list[dict[str, Any]]:
+        return self.parts[0].param_groups  # type: ignore[no-any-return]
+
+    def step(self) -> None:
+        for part in self.parts:
+            part.step()
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        for part in self.parts:
+            part.zero_grad(set_to_none=set_to_none)
+
+    def state_dict(self) -> dict[str, Any]:
+        return {"parts": [part.state_dict() for part in self.parts]}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        for part, saved in zip(self.parts, state["parts"], strict=True):
+            part.load_state_dict(saved)
+
+
+def build_optimizers(
+    method: Method, config: Optim, batch_size: int, backbone: nn.Module | None = None
+) -> list[torch.optim.Optimizer]:
+    """The configured optimiser, and one for each part of the method that is trained apart."""
+    apart = [(module, Optim(**settings)) for module, settings in method.apart().values()]
+    own = {id(p) for module, _ in apart for p in module.parameters()}
+    rest = nn.ParameterList(p for p in method.parameters() if id(p) not in own)
+    others = [build_optimizer(module, settings, settings.reference_batch) for module, settings in apart]
+    return [build_optimizer(rest, config, batch_size, backbone), *others]
 
 
 def build_optimizer(

@@ -5,30 +5,29 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import torch
-import torch.nn.functional as F
 
 from cuewise.config import Config, complete, difference, read_yaml, refuse_code, resolve
 from cuewise.data import Dataset, Loader, auto_workers, open_data
-from cuewise.encoders.embed import embed_dataset
-from cuewise.encoders.load import save_encoder
-from cuewise.encoders.spaces import Heads, save_heads
 from cuewise.errors import UserError
 from cuewise.files import explain_full_disk, write_json, write_text
 from cuewise.folders import HeldFolder, check_folder, claim_folder
 from cuewise.methods import Method
-from cuewise.objectives.neighbours import knn_votes
-from cuewise.scores import proportion
+from cuewise.methods.supervised import Supervised
 from cuewise.train.banner import banner
 from cuewise.train.checkpoint import read_checkpoint
 from cuewise.train.checkup import Observers, checkup_of
 from cuewise.train.distributed import Everyone, explain_lost_process, launch
 from cuewise.train.environment import environment
+from cuewise.train.epoch_end import EpochEnd
+from cuewise.train.labels import with_labels
 from cuewise.train.loop import Run, fit, restore
-from cuewise.train.optim import build_optimizer
+from cuewise.train.optim import Several, build_optimizers
+from cuewise.train.phases import FILE, FOLDER, first_config, read_confusion, silver_of, write_confusion
 from cuewise.train.shown import build_views
 from cuewise.train.sinks import check_sinks
 from cuewise.train.start import brought_weights, load_start, settle_rates
@@ -46,6 +45,41 @@ def run_pretrain(
     """Train as the layers of options say; returns a summary. With `resume`, continue from the last checkpoint; with
     `extend`, for more epochs than were planned, on the schedule of the longer run. `observers` measure the encoder while
     it trains."""
+    config, data, resuming = planned(layers, out, resume, overwrite, extend)
+    fabric = launch(config.devices, config.num_nodes, config.precision, config.loop.timeout_minutes)
+    fabric.launch()
+    corrected, before = config.labels.correction != "none", 0  # steps of an earlier phase
+    run = first_phase(config, out, data, fabric) if corrected else build(config, out, data, fabric, observers)
+    copies = (config.suppress or {}).get("copies", [])
+    reads = [*config.data, *config.val, config.model, *config.texture_data, *copies]
+    reads += filter(None, [str(config.labels.gold or ""), config.generator])
+    with (
+        explain_full_disk(out, "resume with --resume from the last checkpoint"),
+        explain_lost_process(fabric.world_size),
+        claimed(out, fabric, resume, overwrite, reads) as claim,
+    ):
+        if corrected:
+            estimate_confusion(run, config, out, data, claim)
+            before = run.step
+            if config.steps is not None and config.steps <= run.total:
+                return {"run": str(out), "steps": before, "images": len(data)}
+            run = second_phase(run, config, out, data, observers)
+        train(run, data, resuming, claim)
+        if corrected and fabric.is_global_zero:
+            write_text(out / "config.yaml", config.to_yaml())  # with --steps of both phases
+    return {
+        "run": str(out),
+        "encoder": str(out / "encoder.safetensors"),
+        "steps": before + run.step,
+        "images": len(data),
+        "skipped": len(data.fingerprint()["skipped"]) + len(run.skipped),
+    }
+
+
+def planned(
+    layers: Sequence[Mapping[str, Any]], out: Path, resume: bool, overwrite: bool, extend: bool
+) -> tuple[Config, Dataset, bool]:
+    """The configuration, the images and whether a run is resumed; refused where RUN is there or is another one."""
     if extend and not resume:
         raise UserError("--extend trains a run longer: add --resume")
     if resume and overwrite:
@@ -61,8 +95,12 @@ def run_pretrain(
     config = resolve(*([saved] if saved else []), *layers)
     if not config.data:
         raise UserError("no DATA given: name a folder of images, an archive, or `shapes`")
-    data = usable_images(config, open_data(config.data))
+    data = with_labels(config, usable_images(config, open_data(config.data)))
     config = complete(config, len(data))
+    if extend and config.labels.correction != "none":
+        raise UserError(
+            "--extend has no meaning with labels.correction: both phases are of one length; train a new run"
+        )
     if saved is not None and extend:
         if config.epochs <= saved["epochs"]:
             raise UserError(f"--extend needs more --epochs than the {saved['epochs']} that were planned")
@@ -73,25 +111,7 @@ def run_pretrain(
         raise UserError(
             f"--resume with another configuration ({'; '.join(changed[:3])}); take it back, or use another --out{longer}"
         )
-
-    fabric = launch(config.devices, config.num_nodes, config.precision, config.loop.timeout_minutes)
-    fabric.launch()
-    run = build(config, out, data, fabric, observers)
-    copies = (config.suppress or {}).get("copies", [])
-    reads = [*config.data, *config.val, config.model, *config.texture_data, *copies]
-    with (
-        explain_full_disk(out, "resume with --resume from the last checkpoint"),
-        explain_lost_process(fabric.world_size),
-        claimed(out, fabric, resume, overwrite, reads) as claim,
-    ):
-        train(run, data, resuming, claim)
-    return {
-        "run": str(out),
-        "encoder": str(out / "encoder.safetensors"),
-        "steps": run.step,
-        "images": len(data),
-        "skipped": len(data.fingerprint()["skipped"]) + len(run.skipped),
-    }
+    return config, data, resuming
 
 
 @contextmanager
@@ -132,6 +152,35 @@ def train(run: Run, data: Dataset, resuming: bool, claim: HeldFolder | None) -> 
     fabric.barrier()
 
 
+def first_phase(config: Config, out: Path, data: Dataset, fabric: Any) -> Run:
+    """The run RUN/phase1 that learns the labels as they are given."""
+    return build(first_config(config), out / FOLDER, silver_of(data), fabric)
+
+
+def estimate_confusion(run: Run, config: Config, out: Path, data: Dataset, claim: HeldFolder | None) -> None:
+    """Train the first phase to its end, or from where it was stopped, and write what it says of trusted images."""
+    first = run.fabric.is_global_zero
+    if first:
+        write_text(out / "config.yaml", config.to_yaml())
+    checkpoint = run.folder / "checkpoints" / "last.ckpt"
+    if (out / FILE).exists():
+        run.step = run.total
+        return
+    train(run, silver_of(data), checkpoint.exists(), claim)
+    if run.step == run.total and first:
+        assert isinstance(run.method, Supervised)
+        write_confusion(run.method, data, config, out)
+    run.fabric.barrier()
+
+
+def second_phase(done: Run, config: Config, out: Path, data: Dataset, observers: Observers | None) -> Run:
+    """The run itself, with the estimated confusion; --steps counts those of both phases."""
+    rest = None if config.steps is None else max(0, config.steps - done.total)
+    run = build(replace(config, steps=rest), out, data, done.fabric, observers)
+    run.method.confusion.copy_(read_confusion(out))  # type: ignore[operator]
+    return run
+
+
 def build(config: Config, out: Path, data: Dataset, fabric: Any, observers: Observers | None = None) -> Run:
     """Encoder, method, optimiser and loader, seeded and on their device."""
     check_facts(config, data)
@@ -154,8 +203,9 @@ def build(config: Config, out: Path, data: Dataset, fabric: Any, observers: Obse
     if config.loop.compile:
         encoder.backbone.compile()
     config.optim = settle_rates(config.optim, method)
-    optimizer = build_optimizer(method, config.optim, config.batch_size, brought_weights(method))
-    module, optimizer = fabric.setup(method, optimizer)
+    optimizers = build_optimizers(method, config.optim, config.batch_size, brought_weights(method))
+    module, *wrapped = fabric.setup(method, *optimizers)
+    optimizer = wrapped[0] if len(wrapped) == 1 else Several(wrapped)
     loader = Loader(
         data,
         views,
@@ -233,43 +283,11 @@ def card_of(config: Config, own_size: int) -> dict[str, Any]:
         "color_jitter": config.color_jitter,
         **({"suppress_settings": dict(config.suppress)} if config.suppress else {}),
         **({"crops": dict(config.crops)} if config.crops else {}),
+        **({"generator": config.generator} if config.generator else {}),
+        **({"generator": dict(config.settings)} if config.method_class.name == "pix2pix" else {}),
     }
     size = own_size if config.method_class.keeps_classifier else config.size
     return {"size": size, "method": config.method, "cues": cues}
-
-
-class EpochEnd:
-    """Writes the encoder as it stands, and its k-NN accuracy on --val (each image against all others)."""
-
-    def __init__(self, val: Dataset | None) -> None:
-        self.val = val
-
-    def __call__(self, run: Run, measure: bool = True) -> dict[str, float]:
-        out: dict[str, float] = {}
-        if run.first:
-            save_encoder(
-                run.method.encoder,
-                run.folder / "encoder.safetensors",
-                step=run.step,
-                epochs=run.config.epochs,
-            )
-            if isinstance(heads := getattr(run.method, "heads", None), Heads):
-                save_heads(heads, run.folder, run.step)
-            if self.val is not None and measure:
-                out = knn_leave_one_out(run, self.val)
-        run.fabric.barrier()
-        return out
-
-
-def knn_leave_one_out(run: Run, val: Dataset, k: int = 20, tau: float = 0.07) -> dict[str, float]:
-    """val/knn20_t0.07_loo and its interval."""
-    found = embed_dataset(run.method.encoder, val, label=None)
-    z = F.normalize(torch.from_numpy(found.features), dim=1)
-    labels = torch.from_numpy(found.labels)
-    votes = knn_votes(z, z, labels, len(val.classes), k=k, tau=tau, leave_one_out=True)
-    name = f"val/knn{k}_t{tau}_loo"
-    score = proportion(name, int((votes.argmax(1) == labels).sum()), len(labels), "k-NN, leave one out")
-    return {name: score.value, f"{name}_low": score.low, f"{name}_high": score.high}
 
 
 def write_environment(run: Run, data: Dataset) -> None:

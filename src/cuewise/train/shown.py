@@ -29,7 +29,10 @@ def build_views(config: Config, data: Dataset) -> Views:
         build_negatives(config, setup, data),
         styles,
         compared=kind.compared(setup),
-        follows=tuple(name for name in kind.needs if name in ("boxes", "mask")),
+        follows=(
+            *(name for name in kind.needs if name in ("boxes", "mask")),
+            *(("trusted",) if setup.correction != "none" else ()),
+        ),
         crops=kind.regions(setup, data)
         or (build_crops(config, data, positives[0].recipe.scale[0]) if config.crops else None),
         paired=bool(config.suppress and config.suppress["pairing"] == "image"),

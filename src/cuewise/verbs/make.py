@@ -25,6 +25,9 @@ def make(
         str | None, "of `make boxes`: what proposes them: bing, given, or package.module:function [bing]"
     ] = None,
     fit: Annotated[One | None, "of `make boxes`: DATA with boxes that BING's template is fitted on"] = None,
+    generator: Annotated[
+        One | None, "of `make learned`: the run folder of `pretrain --method pix2pix`"
+    ] = None,
     format: Annotated[str, "png, jpeg or webp, with a quality as jpeg:90"] = "png",
     shards: Annotated[int | None, "write tar shards of this many images instead of a tree of files"] = None,
     manifest: Annotated[str, "the table of what was made: jsonl or parquet"] = "jsonl",
@@ -60,7 +63,7 @@ def make(
         optional(source),
         str(target),
         set=set if set is None or isinstance(set, Mapping) else [*set],  # type: ignore[arg-type]
-        extra={"proposer": with_, "fit": optional(fit)},
+        extra={"proposer": with_, "fit": optional(fit), "generator": optional(generator)},
         format=format,
         shards=shards,
         manifest=manifest,

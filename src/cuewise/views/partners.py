@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import json
-import os
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
@@ -14,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cuewise.data import Dataset, open_data
-from cuewise.data.headers import has_image_ending
+from cuewise.data.noisy_labels import stem
 from cuewise.errors import UserError
 from cuewise.views.textures import MadeCopies, MadeTextures
 
@@ -77,11 +76,6 @@ def match(
             + f" ({len(data)} images): finish it with `cuewise make {kind} DATA {place}`"
         )
     return partners
-
-
-def stem(name: str) -> str:
-    """'dog/rex.JPG' → 'dog/rex'."""
-    return name.rpartition(".")[0] if has_image_ending(os.fsencode(name).rpartition(b"/")[2]) else name
 
 
 def manifest(folder: Path) -> Iterator[tuple[str, str | None]]:

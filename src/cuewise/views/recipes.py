@@ -210,6 +210,8 @@ RECIPES: dict[str, Recipe] = {
     "tune": Recipe(
         scale=(0.4, 1.0), jitter=(0, 0, 0, 0), jitter_p=0.8, style_strength=(0.4, 1.0), one_change=True
     ),
+    # Isola et al. 2017, pix2pix: crop, flip
+    "pix2pix": Recipe(scale=(0.5, 1.0)),
     # the image that InfoMin's jigsaw tiles are cut from: crop, flip
     "jigsaw": Recipe(scale=(0.6, 1.0)),
 }
