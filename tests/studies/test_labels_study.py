@@ -32,7 +32,7 @@ def test_arms_of_a_seed_share_split_and_noise() -> None:
         assert other is not None
         assert np.array_equal(plain.labels, other.labels)
         assert np.array_equal(plain.trusted, other.trusted)
-    assert arms["p = 1, gold 0.05, filtered"].suppress
+    assert (arms["p = 1, gold 0.05, filtered"].suppress or {})["kappa"] == 60.0
     assert arms["p = 1, gold 0.05, filtered"].views.blur_p == 0.0
 
 

@@ -201,7 +201,7 @@ def test_what_is_no_generator(G: Path, folder: Path, tmp_path: Path) -> None:
             make("learned", str(folder), str(tmp_path / "set"), generator=str(generator), workers=0)
     with pytest.raises(UserError, match="needs a generator"):
         make("learned", str(folder), str(tmp_path / "set"), workers=0)
-    with pytest.raises(UserError, match="--generator is for"):
+    with pytest.raises(UserError, match="--generator is for `make learned`"):
         make("anisotropic", str(folder), str(tmp_path / "set"), generator=str(G), workers=0)
     for own in ({"freeze": True}, {"keep": 0.5}):
         with pytest.raises(UserError, match="add --generator"):

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Self
+from typing import TYPE_CHECKING, Annotated, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,26 +31,23 @@ class Learned(Maker):
     generator: Annotated[str, "the run folder of `cuewise pretrain --method pix2pix`"] = ""
     weights: Annotated[str, "SHA-256 of its weights [those that are there]"] = ""
 
-    def having(self, **options: Any) -> Self:
-        found = replace(self, **options)
-        if not found.generator:
-            return found
-        from cuewise.encoders.card import weights_of_file
-
-        loaded(found.generator, found.weights)  # or an error
-        own = weights_of_file(Path(found.generator) / "encoder.safetensors")["sha256"]
-        if found.weights not in ("", own):
-            raise UserError(
-                f"make learned: the weights in {found.generator} are not those of weights={found.weights[:12]}…; "
-                "take the generator that the set was begun with, or --overwrite"
-            )
-        return replace(found, weights=own)
-
-    def draw(self, piece: Piece, seed: int) -> Iterator[Picture]:
+    def prepared(self, seed: int) -> Self:
         if not self.generator:
             raise UserError(
                 "make learned needs a generator: add --generator G, the --out of --method pix2pix"
             )
+        from cuewise.encoders.card import weights_of_file
+
+        loaded(self.generator, self.weights)  # or an error
+        own = weights_of_file(Path(self.generator) / "encoder.safetensors")["sha256"]
+        if self.weights not in ("", own):
+            raise UserError(
+                f"make learned: the weights in {self.generator} are not those of weights={self.weights[:12]}…; "
+                "take the generator that the set was begun with, or --overwrite"
+            )
+        return replace(self, weights=own)
+
+    def draw(self, piece: Piece, seed: int) -> Iterator[Picture]:
         image = generated(piece.image(), loaded(self.generator, self.weights))
         yield Picture(image, item_seed(seed, self.name, piece.names[0]))
 

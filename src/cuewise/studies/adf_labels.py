@@ -25,7 +25,11 @@ SMALL: dict[str, Any] = {
     "optim": {"name": "adam", "lr": 0.008, "weight_decay": 1e-4},
     "views": {"scale": [0.5, 1.0], "gray_p": 0.0},
 }
-FILTERED: dict[str, Any] = {"suppress": "anisotropic", "views": {"blur_p": 0.0}}
+
+
+def filtered(lab: Lab) -> dict[str, Any]:
+    """Half of the views diffused as the lab's images need it, none blurred."""
+    return {"suppress": {"name": "anisotropic", **lab.diffusion}, "views": {"blur_p": 0.0}}
 
 
 def named(noise: float, gold: float, filtered: bool = False) -> str:
@@ -48,8 +52,9 @@ def arms(lab: Lab) -> list[Arm]:
             own = merge(base, {"labels": {"noise": noise, "gold": gold, "correction": "glc"}})
             out.append(Arm(named(noise, gold), own, method="supervised", x=noise))
             if gold == FILTERED_GOLD:
-                filtered = merge(own, FILTERED)
-                out.append(Arm(named(noise, gold, True), filtered, method="supervised", x=noise))
+                out.append(
+                    Arm(named(noise, gold, True), merge(own, filtered(lab)), method="supervised", x=noise)
+                )
     plain = merge(base, {"labels": {"noise": 0.6, "gold": 0.05}})
     return [*out, Arm("p = 0.6, not corrected", plain, method="supervised")]
 
