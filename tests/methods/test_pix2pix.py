@@ -110,7 +110,7 @@ def test_target_is_the_diffused_image() -> None:
 @pytest.mark.slow
 def test_it_learns_the_target() -> None:
     """PSNR to the target rises above the input's own on images that it did not see."""
-    m = small_method("pix2pix", critic_width=16, kappa=60.0, steps=10)
+    m = small_method("pix2pix", critic_width=16, kappa=60.0, steps=10, weight=100.0)
     data = open_data("shapes:aligned?n=96&size=16")
     pixels = torch.from_numpy(np.stack([data.image(i) for i in range(96)]))
     images = m.encoder.normalise(pixels)

@@ -434,7 +434,7 @@ def test_gradient_through_negatives_is_an_arm_of_moco_only() -> None:
 def test_unknown_study() -> None:
     with pytest.raises(
         UserError,
-        match=r"no study 'alpha'; did you mean ns-alpha\? there are: adf-labels, can, can-longtail, hcl, looc-addone, ",
+        match=r"no study 'alpha'; did you mean ns-alpha\? there are: .*adf-labels, .*can, can-longtail, ",
     ):
         choose(["alpha"])
 
