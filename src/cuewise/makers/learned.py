@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cuewise.errors import UserError
-from cuewise.makers.layout import Piece
+from cuewise.makers.layout import MakerTask
 from cuewise.makers.maker import Maker, Picture, item_seed
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class Learned(Maker):
             )
         return replace(self, weights=own)
 
-    def draw(self, piece: Piece, seed: int) -> Iterator[Picture]:
+    def draw(self, piece: MakerTask, seed: int) -> Iterator[Picture]:
         image = generated(piece.image(), loaded(self.generator, self.weights))
         yield Picture(image, item_seed(seed, self.name, piece.names[0]))
 
