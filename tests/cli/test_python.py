@@ -41,7 +41,9 @@ def test_the_stub_is_up_to_date() -> None:
 
 def test_options_of_pretrain_are_the_fields_of_config() -> None:
     fields = options_of(Config)
-    assert set(fields) == set(Config.__dataclass_fields__) - {"data", "views", "optim", "loop", "settings"}
+    assert set(fields) == set(Config.__dataclass_fields__) - {
+        *("data", "views", "labels", "optim", "loop", "settings")
+    }
     assert "size" not in inspect.signature(VERBS["pretrain"]).parameters
     with pytest.raises(
         UserError, match=r"--batchsize has no meaning for pretrain: did you mean --batch-size\?"

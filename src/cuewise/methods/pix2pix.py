@@ -81,6 +81,11 @@ class Pix2Pix(Method):
             raise UserError(f"pix2pix.patch {s.patch}: 16, 34 or 70")
 
     @property
+    def least_spread(self) -> float:
+        """The innermost map is no embedding: it may be as narrow as it likes."""
+        return 0.0
+
+    @property
     def net(self) -> UNet:
         """The generator G."""
         net = self.encoder.backbone
