@@ -199,6 +199,10 @@ CASES |= {
     ("can", "38"): (can((0.6, 0.4, 0.5, 0.55, 0.45)), can((0.6, 0.57, 0.5, 0.4, 0.45))),
     ("can", "39"): ({"CAN": row(gflops=0.5), "SimCLR-ViT": row(gflops=0.9)},
                     {"CAN": row(gflops=0.9), "SimCLR-ViT": row(gflops=0.9)}),
+    ("can", "38u"): ({"CAN": row(clean=0.6, knn=0.6), "untrained": row(clean=0.4, knn=0.4)},
+                     {"CAN": row(clean=0.6, knn=0.4), "untrained": row(clean=0.4, knn=0.4)}),
+    ("can", "38w"): ({"CAN, contrast 1": row(clean=0.6), "CAN": row(clean=0.5)},
+                     {"CAN, contrast 1": row(clean=0.45), "CAN": row(clean=0.5)}),
     ("can-longtail", "38b"): (can((0.6, 0, 0, 0, 0.45, 0.5)), can((0.6, 0, 0, 0, 0.45, 0.7))),
 }  # fmt: skip
 
