@@ -77,6 +77,7 @@ def settings() -> dict[str, str]:
         "optim": class_source("cuewise.config.fields", "Optim"),
         "views": class_source("cuewise.config.fields", "ViewSettings"),
         "loop": class_source("cuewise.config.fields", "Loop"),
+        "labels": class_source("cuewise.config.fields", "Labels"),
         "suppress": class_source("cuewise.views.suppress", "SuppressSettings"),
         "crops": class_source("cuewise.views.object_crops", "CropSettings"),
         "hard": class_source("cuewise.methods.hard", "AllSettings"),

@@ -90,7 +90,12 @@ def test_settings_are_those_of_the_classes() -> None:
     from cuewise.options import options_of
 
     listed = catalogue.settings()
-    for group, kind in {"optim": "Optim", "views": "ViewSettings", "loop": "Loop"}.items():
+    for group, kind in {
+        "optim": "Optim",
+        "views": "ViewSettings",
+        "loop": "Loop",
+        "labels": "Labels",
+    }.items():
         fields = options_of(type(getattr(Config(), group)))
         assert [k for k in listed if k.startswith(f"{group}.")] == [f"{group}.{name}" for name in fields]
         assert all(fields[name].help in listed[f"{group}.{name}"] for name in fields), kind

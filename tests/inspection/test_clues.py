@@ -96,7 +96,7 @@ def test_silhouette_sees_the_mask_alone(photo: Pixels) -> None:
     mask = np.zeros(photo.shape[:2], np.uint8)
     mask[:32] = 3
     mask[32:36] = 255  # not labelled
-    found = numbers("silhouette", photo, facts=Facts(mask=mask)).reshape(16, 16)
+    found = numbers("silhouette", photo, facts=Facts(masked=lambda: mask)).reshape(16, 16)
     assert np.array_equal(found, np.repeat([1.0, 0.0], 8)[:, None] * np.ones(16))
     assert CLUES.get("silhouette")().numbers(look(photo)) is None
 
@@ -128,7 +128,7 @@ def test_file_sees_format_and_quality(photo: Pixels) -> None:
 
 @pytest.mark.parametrize("name", sorted(CLUES.summaries()))
 def test_every_clue_is_deterministic_and_draws_a_picture(name: str, photo: Pixels) -> None:
-    facts = Facts(mask=np.ones(photo.shape[:2], np.uint8),
+    facts = Facts(masked=lambda: np.ones(photo.shape[:2], np.uint8),
                   boxes=Boxes(np.array([[4, 4, 40, 50]], np.float32), np.zeros(1, np.int64)))  # fmt: skip
     seen = look(photo, encoded(photo, format="PNG"), facts)
     clue = CLUES.get(name)()

@@ -183,5 +183,5 @@ def test_misuse_is_one_line(photos: Photos, tmp_path: Path, options: dict[str, A
 
 
 def test_with_is_for_boxes(photos: Photos, tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="--with and --fit are for `make boxes`"):
+    with pytest.raises(UserError, match="--with is for `make boxes`"):
         cuewise.make("gaussian", str(photos(1)), str(tmp_path / "out"), with_="bing")

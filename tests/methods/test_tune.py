@@ -154,3 +154,19 @@ def test_low_rank_updates_start_at_nothing_train_alone_and_are_merged() -> None:
     assert torch.allclose(again(x), changed, atol=1e-5)
     with pytest.raises(UserError, match="no linear layers"):
         add_low_rank(build("cuewise/resnet-tiny", {"width": 8}, size=16).backbone, 3, "all", "resnet-tiny")
+
+
+def test_changed_views_come_nearer_to_the_teacher() -> None:
+    torch.manual_seed(0)
+    m = small_method("tune")
+    batch = small_batch(m)
+    optimizer = torch.optim.Adam([p for p in m.parameters() if p.requires_grad], lr=2e-3)
+    losses = []
+    for _ in range(30):
+        step = m(batch)
+        step.loss.backward()
+        m.after_backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        losses.append(float(step.loss.detach()))
+    assert np.mean(losses[-5:]) < 0.9 * np.mean(losses[:2])

@@ -87,7 +87,7 @@ README = [c for page, c in EXAMPLES if page == "README.md"]
 
 def test_the_readme_has_its_recipes() -> None:
     verbs = [words_after_cuewise(c)[0] for c in README]
-    assert verbs == ["pretrain", "pretrain", "compare", "audit", "make", "pretrain"]
+    assert verbs == ["pretrain", "pretrain", "compare", "audit", "tune", "make", "pretrain"]
 
 
 @pytest.mark.parametrize("number", range(len(README)), ids=[c[:70] for c in README])

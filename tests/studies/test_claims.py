@@ -257,13 +257,13 @@ def tuned(**arms: tuple[float, float, float]) -> dict[str, dict[str, float]]:
 
 WAS = (0.35, 0.70, 0.40)
 CASES |= {
-    ("tune", "T1"): (tuned(was=WAS, a0=(0.5, 0.6, 0), a2=(0.6, 0.6, 0)), tuned(was=WAS, a0=WAS, a2=WAS)),
+    ("tune", "T1"): (tuned(was=WAS, a0=(0.5, 0.6, 0), a2=(0.6, 0.6, 0)), tuned(was=WAS, a0=(0.3, 0.6, 0), a2=(0.25, 0.6, 0))),
     ("tune", "T2"): (tuned(was=WAS, a0=(0.5, 0.69, 0), a2=(0.6, 0.68, 0)),
                      tuned(was=WAS, a0=(0.4, 0.60, 0), a2=(0.5, 0.60, 0))),
     ("tune", "T3"): (tuned(was=WAS, a0=(0, 0, 0.45), a2=(0, 0, 0.45)), tuned(was=WAS, a0=(0, 0, 0.4), a2=(0, 0, 0.3))),
     ("tune", "T4"): (tuned(a0=WAS, a2=(0.45, 0, 0)), tuned(a0=WAS, a2=(0.30, 0, 0))),
     ("tune", "T5"): (tuned(a0=WAS, a3=(0.45, 0, 0)), tuned(a0=WAS, a3=(0.30, 0, 0))),
-    ("tune", "T6"): (tuned(a2=WAS, unkept=(0, 0.6, 0)), tuned(a2=WAS, unkept=WAS)),
+    ("tune", "T6"): (tuned(a2=WAS, unkept=(0, 0.6, 0)), tuned(a2=WAS, unkept=(0, 0.8, 0))),
     ("tune", "T7"): (tuned(a2=WAS, moco=(0, 0.5, 0.3)), tuned(a2=WAS, moco=(0, 0.8, 0.5))),
 }  # fmt: skip
 
@@ -285,6 +285,65 @@ CASES |= {
     ("adf-labels", "26c"): (labels(RISING, LOWER, 0.05), labels(RISING, (0.1, 0.3, 0.75), 0.05)),
     ("adf-labels", "glc"): ({"p = 0.6, gold 0.05": row(error=0.3), "p = 0.6, not corrected": row(error=0.5)},
                             {"p = 0.6, gold 0.05": row(error=0.5), "p = 0.6, not corrected": row(error=0.3)}),
+}  # fmt: skip
+ORIGINAL, BOTH, ONLY = "original", "original ∪ anisotropic", "anisotropic only"
+SETS = ("silhouette", "sketch", "disjoint")
+
+
+def mixed(
+    when: str, sets: Sequence[str], plain: Sequence[float], both: Sequence[float], only: float = 0.0
+) -> Means:
+    """Accuracies of classifiers trained on original images and on both, before or after fine-tuning."""
+    named = [f"{when}/{name}" for name in sets]
+    rows = {ORIGINAL: dict(zip(named, plain)), BOTH: dict(zip(named, both))}
+    return rows | ({ONLY: {named[0]: only}} if only else {})
+
+
+def puzzles(**arms: float) -> Means:
+    names = {"plain": "Jigsaw", "whole": "Jigsaw, whole images", "tiles": "Jigsaw, patch-wise"}
+    return {names[arm]: {"pretext/accuracy": v, "wide/texture_free": v} for arm, v in arms.items()}
+
+
+def probed(first: str, second: str, one: float, other: float, *quantities: str) -> Means:
+    return {first: dict.fromkeys(quantities, one), second: dict.fromkeys(quantities, other)}
+
+
+WIDE_SETS = ("wide/clean", "wide/texture_free")
+CHANGED = ("clean", "lowpass", "noise")
+CASES |= {
+    ("adf-supervised", "23a"): (mixed("after", (*SETS, "clean"), (0.3, 0.3, 0.3, 0.6), (0.4, 0.4, 0.4, 0.595)),
+                                mixed("after", (*SETS, "clean"), (0.3, 0.3, 0.3, 0.6), (0.4, 0.4, 0.4, 0.5))),
+    ("adf-supervised", "23b"): (mixed("before", SETS, (0.3, 0.3, 0.3), (0.4, 0.4, 0.4)),
+                                mixed("before", SETS, (0.3, 0.3, 0.3), (0.4, 0.2, 0.4))),
+    ("adf-supervised", "23c"): (mixed("before", ("clean",), (0.6,), (0.5,), 0.4),
+                                mixed("before", ("clean",), (0.6,), (0.5,), 0.7)),
+    ("adf-supervised", "23d"): (mixed("before", ("clean", *SETS), (0.6, 0.3, 0.3, 0.3), (0.5, 0.35, 0.5, 0.35)),
+                                mixed("before", ("clean", *SETS), (0.6, 0.3, 0.3, 0.3), (0.5, 0.6, 0.5, 0.35))),
+    ("adf-supervised", "24a"): (mixed("before", CHANGED, (0.6, 0.3, 0.3), (0.6, 0.4, 0.4)),
+                                mixed("before", CHANGED, (0.6, 0.3, 0.3), (0.6, 0.4, 0.2))),
+    ("adf-supervised", "24b"): (mixed("before", ("clean", "weather"), (0.6, 0.5), (0.6, 0.4)),
+                                mixed("before", ("clean", "weather"), (0.6, 0.4), (0.6, 0.5))),
+    ("adf-supervised", "27a"): (mixed("before", ("saliency",), (0.3,), (0.4,)),
+                                mixed("before", ("saliency",), (0.4,), (0.3,))),
+    ("adf-supervised", "27b"): (mixed("before", ("confidence",), (0.6,), (0.7,)),
+                                mixed("before", ("confidence",), (0.7,), (0.6,))),
+    ("adf-filters", "25a"): (probed("anisotropic, 50 steps", BOTH, 0.4, 0.5, "after/clean", "before/sketch"),
+                             probed("anisotropic, 50 steps", BOTH, 0.6, 0.5, "after/clean", "before/sketch")),
+    ("adf-filters", "25b"): (probed(BOTH, "gaussian", 0.5, 0.4, "before/sketch"),
+                             probed(BOTH, "gaussian", 0.4, 0.5, "before/sketch")),
+    ("adf-jigsaw", "29a"): (puzzles(plain=0.9, whole=0.9, tiles=0.8), puzzles(plain=0.9, whole=0.9, tiles=0.05)),
+    ("adf-jigsaw", "29b"): (puzzles(whole=0.9, tiles=0.8), puzzles(whole=0.8, tiles=0.9)),
+    ("adf-jigsaw", "29c"): (puzzles(plain=0.3, tiles=0.4), puzzles(plain=0.4, tiles=0.3)),
+    ("adf-ssl", "T21a"): (probed("MoCo, anisotropic", "MoCo", 0.5, 0.4, *WIDE_SETS),
+                          probed("MoCo, anisotropic", "MoCo", 0.3, 0.4, *WIDE_SETS)),
+    ("adf-ssl", "T21b"): (probed("DenseCL, anisotropic", "DenseCL", 0.5, 0.4, *WIDE_SETS),
+                          probed("DenseCL, anisotropic", "DenseCL", 0.3, 0.4, *WIDE_SETS)),
+    ("adf-stylised", "28a"): (probed("MoCo, stylised", "MoCo, natural", 0.5, 0.7, "pretext/early"),
+                              probed("MoCo, stylised", "MoCo, natural", 0.7, 0.5, "pretext/early")),
+    ("adf-stylised", "28b"): (
+        join(*(probed(f"{m}, stylised", f"{m}, natural", 0.4, 0.5, "wide/clean") for m in ("MoCo", "Jigsaw"))),
+        join(*(probed(f"{m}, stylised", f"{m}, natural", 0.6, 0.5, "wide/clean") for m in ("MoCo", "Jigsaw"))),
+    ),
 }  # fmt: skip
 CASES |= {("ns-alpha-color", n): case for (s, n), case in CASES.items() if s == "ns-alpha" and n not in FORMS}
 CLAIMS = [(s, c.number) for s, study in studies().items() for c in study.claims]
@@ -328,6 +387,10 @@ def test_noise_is_not_held(study: str, number: str, scale: float) -> None:
     means: dict[str, dict[str, float]] = {}
     for arm, quantity in cells:
         means.setdefault(arm, {})[quantity] = 0.5
+    for d in judged.differences(SHAPES):
+        if len(d.cells) == 1:  # against a fixed value: no effect is that value
+            ((arm, quantity),) = d.cells
+            means[arm][quantity] = d.sign * d.margin / float(d.of(np.ones(1))[0])
     rng = np.random.default_rng(1)
     words = [judged.judge(made_up(means, rng, scatter=scale), SHAPES).word for _ in range(500)]
     assert words.count("held") <= 25

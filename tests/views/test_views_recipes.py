@@ -152,6 +152,9 @@ def test_recipes_are_as_published() -> None:
         "cmc": {**plain, "scale": (0.2, 1.0)},
         "infomin": {**expected["simclr"], "scale": (0.2, 1.0)},
         "jigsaw": {**plain, "scale": (0.6, 1.0)},
+        "puzzle": {**plain, "scale": (1.0, 1.0), "ratio": (1.0, 1.0), "flip_p": 0.0, "gray_p": 0.3},
+        "tune": {**plain, "scale": (0.4, 1.0), "jitter": (0, 0, 0, 0), "jitter_p": 0.8},
+        "pix2pix": {**plain, "scale": (0.5, 1.0)},
     }
     assert set(RECIPES) == set(expected)
     for name, values in expected.items():

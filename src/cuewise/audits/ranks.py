@@ -55,6 +55,7 @@ def needed(subject: Subject) -> Needs:
             "always first.",
             unit="number",
             card=4,
+            reading="1 is always first",
         ),
         Kind(
             "ranks/conflict/texture",
@@ -62,6 +63,7 @@ def needed(subject: Subject) -> Needs:
             "Mean of 1 / rank of the texture's label among all labels of the model, where shape and texture disagree.",
             unit="number",
             card=5,
+            reading="1 is always first",
         ),
         Kind(
             "ranks/*/shape",

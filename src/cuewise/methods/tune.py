@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 import numpy as np
 import torch
@@ -23,13 +23,20 @@ from cuewise.objectives.tune import distance, teacher_nce
 class Settings(MethodSettings):
     """weights of the three parts of the loss, temperature (τ) of the contrast, batch statistics, images to draw."""
 
-    keep: float = 1.0  # of staying where the model was on unchanged images, relative to `pull`
-    pull: float = 1.5  # of the distance of changed images to the teacher's features of the unchanged ones
-    contrast: float = 1.0  # of telling an image from the others of the batch, and from its negatives
-    temperature: float = 0.1
-    # "own": the model's running statistics, and no dropout; "batch": those of each batch, as when training from nothing
-    statistics: str = "own"
-    images: int = 4800  # drawn from DATA, always the same ones; 0 takes all
+    keep: Annotated[float, "weight of staying where the model was on unchanged images, relative to pull"] = (
+        1.0
+    )
+    pull: Annotated[
+        float, "weight of the distance of changed images to the teacher's features of the unchanged ones"
+    ] = 1.5
+    contrast: Annotated[
+        float, "weight of distinguishing an image from the others of the batch and from its negatives"
+    ] = 1.0
+    temperature: Annotated[float, "τ of the contrast"] = 0.1
+    statistics: Annotated[
+        str, "own: the model's running statistics, and no dropout; batch: those of each batch"
+    ] = "own"
+    images: Annotated[int, "images drawn from DATA, always the same ones; 0 takes all"] = 4800
 
 
 class Tune(Method):

@@ -59,7 +59,7 @@ def start_lines(run: Run) -> list[str]:
     parts = [p for p in encoder.backbone.parameters() if p.requires_grad]
     trained, whole = (sum(p.numel() for p in ps) for ps in (parts, encoder.backbone.parameters()))
     said = (
-        f"starts from {describe_weights(encoder.card.weights)}; {trained / whole:.0%} of its parameters train"
+        f"starts from {describe_weights(encoder.card.weights)}; {trained:,} of its {whole:,} parameters train"
     )
     if optim.layer_decay not in (None, 1.0):
         said += f", the rate falls by {optim.layer_decay:g} per block towards the input"
