@@ -96,7 +96,7 @@ def test_one_image_a_class_and_an_empty_class(tmp_path: Path) -> None:
         ({"model": "timm/test_vit", "size": 37}, "37"),
     ],
 )
-def test_errors_say_what_to_mend(change: dict[str, Any], message: str, images: str, tmp_path: Path) -> None:
+def test_errors_say_what_to_fix(change: dict[str, Any], message: str, images: str, tmp_path: Path) -> None:
     garbage = tmp_path / "garbage" / "ant"
     garbage.mkdir(parents=True)
     (garbage / "x.jpg").write_bytes(b"not an image")

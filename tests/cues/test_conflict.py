@@ -173,7 +173,7 @@ def test_names_are_those_of_the_published_stimuli():
     assert Pair("cat", 6, "elephant", 0).name == "cat7-elephant1.png"
 
 
-def test_errors_a_user_can_mend():
+def test_errors_a_user_can_fix():
     rng = np.random.default_rng(0)
     with pytest.raises(UserError, match="two or more classes"):
         pairs({"cat": 3, "dog": 0}, 2, 0)

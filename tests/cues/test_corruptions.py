@@ -214,7 +214,7 @@ def test_frost_folder_without_pictures(tmp_path):
         corrupt(scene(32, 32), "frost", 1, np.random.default_rng(0), frost_images=str(tmp_path))
 
 
-def test_errors_a_user_can_mend():
+def test_errors_a_user_can_fix():
     image, rng = scene(32, 32), np.random.default_rng(0)
     with pytest.raises(UserError, match="gaussian_noise"):
         corrupt(image, "gausian_noise", 1, rng)

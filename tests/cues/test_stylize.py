@@ -235,7 +235,7 @@ def test_adain_says_what_is_wrong_with_weights(tmp_path):
         Stylizer(encoder=tmp_path / "e.pth")
 
 
-def test_errors_a_user_can_mend(tmp_path):
+def test_errors_a_user_can_fix(tmp_path):
     with pytest.raises(UserError, match="strength"):
         stylize(scene(), drawn_style(0), 1.5)
     with pytest.raises(UserError, match="uint8"):
