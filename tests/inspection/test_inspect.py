@@ -16,6 +16,8 @@ from cuewise.inspection.copies import contradictions, copies_between, copies_wit
 from cuewise.inspection.gather import gather
 from cuewise.inspection.run import inspect_sets
 
+pytestmark = pytest.mark.slow
+
 
 def picture(seed: int, side: int = 40) -> Image.Image:
     """Something like a photograph: random, smooth, in colour."""

@@ -22,6 +22,8 @@ from cuewise.methods.permutations import greedy_permutations, permutation_set
 from cuewise.probes.linear import CONV_NUMBERS, ConvMap
 from cuewise.train.shown import build_views
 
+pytestmark = pytest.mark.slow
+
 
 def hamming(a: Any, b: Any) -> int:
     return sum(int(x != y) for x, y in zip(a, b))

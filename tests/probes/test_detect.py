@@ -24,6 +24,8 @@ from cuewise.probes.dense.detector import BoxView, Detector, DetectorHeads, span
 from cuewise.probes.dense.schedule import DenseSchedule
 from tests.probes.object_sets import write_coco, write_voc
 
+pytestmark = pytest.mark.slow
+
 MODEL = "cuewise/resnet-tiny?width=8"
 TINY = DetectorHeads(16, 16, 16, 16, (30, 30))
 

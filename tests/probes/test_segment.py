@@ -29,6 +29,8 @@ from cuewise.probes.dense.segmenters import FCNSegmenter, PixelProbe
 from cuewise.probes.segment import SCHEDULES, classes_of
 from tests.probes.object_sets import SIDE, objects, write_coco, write_voc
 
+pytestmark = pytest.mark.slow
+
 MODEL = "cuewise/resnet-tiny?width=8"
 
 

@@ -19,6 +19,8 @@ from cuewise.studies.table import Table
 from cuewise.train.pretrain import run_pretrain
 from tests.studies.tiny import LAB
 
+pytestmark = pytest.mark.slow
+
 MODULES = (adf_supervised, adf_filters, adf_ssl, adf_jigsaw, adf_stylised)
 STUDIES = [m.STUDY for m in MODULES]
 PHOTOS = replace(

@@ -22,6 +22,8 @@ from cuewise.views import ViewParams, apply
 from cuewise.views.params import Crop
 from tests.studies.tiny import LAB
 
+pytestmark = pytest.mark.slow
+
 SMALL = "size=48&palette=one&rho=1"
 TINY = replace(
     LAB,

@@ -16,6 +16,8 @@ from cuewise.data import open_data
 from cuewise.train.loop import optimise
 from cuewise.train.pretrain import build
 
+pytestmark = pytest.mark.slow
+
 SCENES = "shapes:scenes?n=16&size=48"
 DIALS: dict[str, dict[str, Any]] = {
     "plain": {},

@@ -22,6 +22,8 @@ from cuewise.train.log import read_metrics
 from cuewise.train.reload import load_method
 from tests.methods.conftest import small_batch, small_method
 
+pytestmark = pytest.mark.slow
+
 OPTIONS: dict[str, Any] = {
     "method": "supervised",
     "model": "cuewise/resnet-tiny?width=8",

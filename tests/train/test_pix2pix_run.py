@@ -20,6 +20,8 @@ from cuewise.train.checkpoint import read_checkpoint
 from cuewise.train.log import read_metrics
 from cuewise.train.reload import load_method
 
+pytestmark = pytest.mark.slow
+
 GAN: dict[str, Any] = {
     "method": "pix2pix",
     "model": "cuewise/unet?width=8",

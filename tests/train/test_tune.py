@@ -21,6 +21,8 @@ from cuewise.errors import UserError
 from cuewise.train.log import read_metrics
 from cuewise.train.tune import preset
 
+pytestmark = pytest.mark.slow
+
 SIZE = 16
 QUICK = ["tune.images=0"]
 
