@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from cuewise.inspection.judge import FOLDS, crossed, expanded, folds_of, judge
+from cuewise.inspection.judge import FOLDS, PENALTIES, crossed, expanded, folds_of, judge
 
 N = 600
 
@@ -68,23 +68,27 @@ def test_classes_are_spread_over_folds() -> None:
     assert all((np.bincount(fold[labels == k], minlength=FOLDS) == 4).all() for k in range(6))
 
 
-def test_outputs_equal_a_ridge_regression_fitted_without_the_fold() -> None:
-    rng = np.random.default_rng(0)
-    x = rng.standard_normal((100, 6)).astype(np.float32)
-    labels = rng.integers(0, 3, 100)
-    targets = np.eye(3, dtype=np.float32)[labels]
-    fold = np.arange(100) % FOLDS
-    from cuewise.inspection import judge as module
+def ridge(x: np.ndarray, y: np.ndarray, at: np.ndarray, penalty: float) -> np.ndarray:
+    return at @ np.linalg.solve(x.T @ x + penalty * len(x) * np.eye(x.shape[1]), x.T @ y)
 
+
+@pytest.mark.parametrize("seed", range(4))
+def test_outputs_equal_a_ridge_regression_whose_penalty_was_chosen_on_the_next_fold(seed: int) -> None:
+    """Neither the fold itself nor the fold that the penalty is chosen on is in the regressions that choose it."""
+    rng = np.random.default_rng(seed)
+    x = rng.standard_normal((100, 50)).astype(np.float32)
+    labels = (x[:, 0] + 0.7 * rng.standard_normal(100) > 0).astype(np.int64)
+    targets = np.eye(2, dtype=np.float32)[labels]
+    fold = np.arange(100) % FOLDS
     found = crossed(x, targets, [labels], fold)[:, 0]
     for f in range(FOLDS):
-        rows, rest = fold == f, fold != f
-        ways = [
-            x[rows]
-            @ np.linalg.solve(x[rest].T @ x[rest] + p * rest.sum() * np.eye(6), x[rest].T @ targets[rest])
-            for p in module.PENALTIES
+        rows, held = fold == f, fold == (f + 1) % FOLDS
+        inner, rest = ~(rows | held), ~rows
+        right = [
+            (ridge(x[inner], targets[inner], x[held], p).argmax(1) == labels[held]).mean() for p in PENALTIES
         ]
-        assert min(np.abs(found[rows] - w).max() for w in ways) < 1e-4
+        best = PENALTIES[int(np.argmax(right))]
+        assert np.abs(found[rows] - ridge(x[rest], targets[rest], x[rows], best)).max() < 1e-3
 
 
 def test_missing_values_and_constant_columns_are_allowed() -> None:

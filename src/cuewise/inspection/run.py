@@ -111,12 +111,10 @@ def judged_rows(labels: Ids, classes: Sequence[str]) -> tuple[Ids, str]:
 def document_of(sets: Sequence[Inspected], version: str) -> dict[str, Any]:
     """inspect.json."""
     shared = [
-        {"first": a.name, "second": b.name, "images": len(a.found.index), "classes": [a.classes == b.classes],
+        {"first": a.name, "second": b.name, "images": len(a.found.index),
          **copies_between(a.found, b.found).as_dict((_names(a), _names(b)))}
         for a, b in itertools.combinations(sets, 2)
     ]  # fmt: skip
-    for entry in shared:
-        entry.pop("classes")
     return {
         "cuewise": version,
         "sets": [_set_document(s) for s in sets],
