@@ -51,6 +51,7 @@ bench: setup
 docs: setup
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable ".[bench]"
 	$(BIN)/python docs/pictures.py
+	$(BIN)/python docs/results.py
 
 clean:
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .hypothesis src/*.egg-info

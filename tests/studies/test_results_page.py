@@ -1,157 +1,192 @@
-"""docs/results.md: every verdict follows by the program's own rule from the numbers on the page, which agree with its tables."""
+"""docs/results.md: every number and verdict on it follows from the stored values of single seeds."""
 
 from __future__ import annotations
 
+import importlib
+import json
 import re
-import shlex
-from dataclasses import replace
-from itertools import product
+import sys
+from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
+from typing import Any
 
+import numpy as np
 import pytest
+from scipy import stats
 
-from cuewise.studies.claims import (
-    HELD,
-    LEANING,
-    NOT_HELD,
-    OPPOSITE,
-    Claim,
-    Outcome,
-    PairedDifference,
-    word_of,
-)
-from cuewise.studies.labs import PHOTOGRAPHS, SHAPES, Lab
+from cuewise.errors import UserError
+from cuewise.studies.labs import SHAPES
+from cuewise.studies.results import judged
 from cuewise.studies.study import studies
+from cuewise.studies.table import Table
 
-pytestmark = pytest.mark.docs
-
-PAGE = (Path(__file__).parents[2] / "docs" / "results.md").read_text()
-AGAIN = "not judged again"
-ROW = re.compile(r"^\| (\w+)\. (.+?) \| ([ABC]) \| \*\*(.+?)\*\* \| (.+) \|$", re.MULTILINE)
-GLANCE = re.compile(r"^\| (\w+)\. (.+?) \| (.+?) \| \*\*(.+?)\*\* \| (\d+) \| (.+) \|$", re.MULTILINE)
-SEEDS = re.compile(r" \((\d+) seeds\)")
-NUMBER = re.compile(r"[+-]\d+\.\d+")
-LABS = {
-    "shapes": SHAPES,
-    "shapes, in colour": SHAPES,
-    "photographs": PHOTOGRAPHS,
-    "photographs, SimCLR": replace(PHOTOGRAPHS, main="simclr"),
-}
+DOCS = Path(__file__).parents[2] / "docs"
+ROW = re.compile(
+    r"^\| \[(\S+)\]\(results-details\.md#(\S+)-in-(\S+)\)\. .* \| \*\*([\w ]+)\*\* \| (\d+) \| (.*) \|$", re.M
+)
+NUMBER = re.compile(r"[+-]\d\.\d{3}")
 
 
-def sections() -> list[tuple[str, str, str]]:
-    """(lab, title, text) of every section that has a table of claims."""
-    found = []
-    for chapter in re.split(r"^# ", PAGE, flags=re.MULTILINE)[2:]:
-        for text in re.split(r"^## ", chapter, flags=re.MULTILINE)[1:]:
-            title = text.splitlines()[0]
-            if chapter.startswith("Embedded"):
-                lab = "shapes, in colour" if title == "ns-alpha-color" else "shapes"
-            else:
-                lab = "photographs, SimCLR" if "--method simclr" in text else "photographs"
-            found.append((lab, title, text))
-    return found
+@pytest.fixture(scope="module")
+def pages() -> ModuleType:
+    sys.path.insert(0, str(DOCS))
+    try:
+        return importlib.import_module("results")
+    finally:
+        sys.path.remove(str(DOCS))
 
 
-def split(text: str) -> tuple[str, int, str]:
-    """(decisive numbers, seeds, what is said behind them)."""
-    numbers, seeds, rest = SEEDS.split(text)
-    return numbers, int(seeds), rest
+@pytest.fixture(scope="module")
+def store(pages: ModuleType) -> ModuleType:
+    return sys.modules["results_store"]
 
 
-def rows(text: str) -> list[tuple[Claim, str, str]]:
-    """(claim of the program, verdict, numbers) of a section's measured claims."""
-    known = {c.number: c for c in studies()[text.split()[0]].claims}
-    out = []
-    for number, sentence, strength, verdict, numbers in ROW.findall(text):
-        assert (known[number].sentence, known[number].strength) == (sentence, strength)
-        if verdict != "not measured":
-            out.append((known[number], verdict, numbers))
-    return out
-
-
-def possible(difference: PairedDifference, said: str) -> tuple[set[str], tuple[float, ...]]:
-    """The verdicts that the numbers of one decisive difference allow, and the numbers."""
-    label, _, claimed = said.rpartition(", claimed ")
-    assert label.startswith(difference.label)
-    assert claimed == difference.claimed
-    numbers = tuple(map(float, NUMBER.findall(label.removeprefix(difference.label))))
-    if len(numbers) == 3:
-        return {Outcome(difference, *numbers).verdict}, numbers
-    if not numbers:
-        return {HELD, LEANING, NOT_HELD, OPPOSITE}, numbers
-    beyond = difference.sign * numbers[0] > difference.margin
-    return ({HELD, LEANING} if beyond else {NOT_HELD, OPPOSITE}), numbers
-
-
-@pytest.mark.parametrize("where", sections(), ids=lambda w: f"{w[0]}-{w[1]}")
-def test_verdicts_follow_from_the_numbers(where: tuple[str, str, str]) -> None:
-    lab: Lab = LABS[where[0]]
-    judged = rows(where[2])
-    assert judged
-    for claim, verdict, text in judged:
-        numbers, seeds, rest = split(text)
-        assert seeds >= 3
-        parts, differences = numbers.split("; "), claim.differences(lab)
-        options = [possible(d, part)[0] for d, part in zip(differences, parts, strict=True)]
-        words = {word_of(o) for o in product(*options)}
-        assert verdict == (AGAIN if len(words) > 1 else words.pop()), (claim.number, text)
-        assert rest == ("; per-seed numbers were not kept" if verdict == AGAIN else "")
-
-
-def cells(text: str, kind: str) -> dict[tuple[str, str], str]:
-    """(arm, quantity) → cell, of the table of means or of paired differences."""
-    head, _, tail = text.partition("Paired differences to ")
-    lines = (head if kind == "means" else tail).splitlines()
-    start = next((i for i, line in enumerate(lines) if line.startswith("| | ")), None)
-    if start is None:
-        return {}
-    arms = [c.strip() for c in lines[start].strip("|").split("|")][1:]
-    out = {}
-    for line in lines[start + 2 :]:
-        quantity, *values = (c.strip() for c in line.strip("|").split("|"))
-        if not line.startswith("|"):
-            break
-        out |= {(a, quantity): v for a, v in zip(arms, values, strict=True)}
-    return out
-
-
-@pytest.mark.parametrize("where", sections(), ids=lambda w: f"{w[0]}-{w[1]}")
-def test_decisive_numbers_are_those_of_the_tables(where: tuple[str, str, str]) -> None:
-    """Means to the last digit that rounding leaves; intervals wherever the table of differences has them."""
-    means, paired = cells(where[2], "means"), cells(where[2], "differences")
-    for claim, _, text in rows(where[2]):
-        for d, part in zip(claim.differences(LABS[where[0]]), split(text)[0].split("; ")):
-            _, numbers = possible(d, part)
-            if not numbers:
-                continue
-            values = [[float(means[c].split()[0])] for c in d.cells]
-            assert numbers[0] == pytest.approx(d.of(*values)[0], abs=0.0021), (claim.number, part)
-            table = NUMBER.findall(paired.get(d.cells[0], ""))
-            base = where[2].partition("Paired differences to ")[2].partition(":")[0]
-            if len(d.cells) == 2 and d.cells[1] == (base, d.cells[0][1]) and table:
-                assert numbers == tuple(map(float, table)), (claim.number, part)
-
-
-def test_the_glance_is_the_sum_of_the_tables() -> None:
-    expected = {
-        (claim.number, lab): (claim.sentence, verdict, split(text)[1], re.sub(r", claimed [^;]*(?=;|$)", "", split(text)[0]))
-        for lab, _, section in sections()
-        for claim, verdict, text in rows(section)
+def document(names: list[str], effect: float, seeds: int = 5) -> dict[str, Any]:
+    """A results.json of made-up values; every decisive cell is there, and effect × sign moves it."""
+    rng, parts = np.random.default_rng(0), {}
+    for name in names:
+        study, values = studies()[name], {}
+        for arm in study.arms(SHAPES):
+            values[arm.name] = {s: {"curve/loss/1": 1.0} for s in range(seeds)}
+        for d in (d for c in study.claims for d in c.differences(SHAPES)):
+            for n, (arm, quantity) in enumerate(d.cells):
+                drawn = 0.5 + (effect * d.sign if n == 0 else 0.0) + 0.01 * rng.standard_normal(seeds)
+                for s in range(seeds):
+                    values[arm][s].setdefault(quantity, float(drawn[s]))
+        parts[name] = judged(study, Table(values), SHAPES)
+    return {
+        **dict.fromkeys(("cuewise", "precision", "budget_minutes"), None),
+        "lab": "shapes", "method": "simclr", "model": "cuewise/resnet-tiny", "size": 32,
+        "epochs": dict.fromkeys(names, 6), "seeds": list(range(seeds)), "runs": 10, "worker_seconds": 125.0,
+        "data": ["/home/me/sets/tiny.zip?n=3", "shapes:aligned?rho=1"], "sets": {"clean": []},
+        "environment": {"time": "2026-01-02T03:04:05+0000", "git": None},
+        "command": "cuewise reproduce x --data /home/me/sets/pacs.zip/photo --model timm/a:/home/me/w.pt --out runs/x",
+        "warnings": [], "studies": parts,
     }  # fmt: skip
-    glance = GLANCE.findall(PAGE.split("# Embedded shapes")[0])
-    found = {
-        (number, lab): (sentence, verdict, int(seeds), numbers)
-        for number, sentence, lab, verdict, seeds, numbers in glance
-    }
-    assert len(glance) == len(found) > 60
-    assert found == expected
 
 
-def test_commands_name_studies_that_exist() -> None:
-    commands = [shlex.split(line) for line in PAGE.splitlines() if line.startswith("    cuewise reproduce")]
-    assert len(commands) > 8
-    for words in commands:
-        names = words[2 : next(i for i, w in enumerate(words) if w.startswith("--"))]
-        assert names
-        assert set(names) <= set(studies())
+@pytest.fixture
+def add(pages: ModuleType, tmp_path: Path) -> Callable[..., Path]:
+    """Put a made-up document through `add` and write the pages into tmp_path."""
+
+    def adding(found: dict[str, Any], name: str = "", **how: str) -> Path:
+        file = tmp_path / "results.json"
+        file.write_text(json.dumps(found))
+        pages.add(file, tmp_path / "results", name, **how)
+        pages.write(tmp_path / "results", tmp_path)
+        return tmp_path
+
+    return adding
+
+
+def check_page(page: str, stored: Path) -> int:
+    """Every row of the glance against an interval and a verdict computed here, from the stored values alone."""
+    found = ROW.findall(page)
+    for number, name, file, verdict, seeds, text in found:
+        document = json.loads((stored / f"{file}.json").read_text())
+        lab = importlib.import_module("results_store").Stored(file, document).lab
+        arms = document["studies"][name]
+        claim = next(c for c in studies()[name].claims if slug(c.number) == slug(number))
+        words, shown = [], []
+        for d in claim.differences(lab):
+            x = d.of(*(np.array(arms[a]["values"][q]) for a, q in d.cells))
+            low, high = stats.t.interval(0.95, len(x) - 1, x.mean(), x.std(ddof=1) / len(x) ** 0.5)
+            ends = sorted(d.sign * v for v in (low, high))
+            words.append("held" if ends[0] > d.margin else "opposite" if ends[1] < min(d.margin, 0) else
+                         "leaning" if d.sign * x.mean() > d.margin else "not held")  # fmt: skip
+            shown.append([f"{v:+.3f}" for v in (x.mean(), low, high)])
+        expected = "held" if set(words) == {"held"} else "leaning" if set(words) <= {"held", "leaning"} else (
+            "opposite" if set(words) == {"opposite"} else "not held")  # fmt: skip
+        assert (verdict, int(seeds)) == (expected, len(document["seeds"])), (number, name)
+        assert any(NUMBER.findall(text)[:3] == row for row in shown), (number, text, shown)
+    return len(found)
+
+
+def slug(text: str) -> str:
+    return text.strip("[]")
+
+
+def test_the_pages_are_those_of_the_stored_results(pages: ModuleType, store: ModuleType) -> None:
+    """`python docs/results.py` changes nothing; verdicts and intervals are recomputed by hand."""
+    found = store.read_all(DOCS / "results")
+    for name, text in pages.pages(found).items():
+        assert (DOCS / name).read_text(encoding="utf-8") == text, f"docs/{name}: run python docs/results.py"
+    page = (DOCS / "results.md").read_text(encoding="utf-8")
+    assert check_page(page, DOCS / "results") == sum(len(s.judged()) for s in found)
+
+
+def test_stored_results_are_small_and_of_no_machine(store: ModuleType) -> None:
+    for file in (DOCS / "results").glob("*.json"):
+        text = file.read_text(encoding="utf-8")
+        assert len(text) < 300_000
+        assert not re.search(r'[" =:]/(tmp|work|home|root|mnt)/', text), file.name
+
+
+@pytest.mark.parametrize("effect", [0.2, 0.0, -0.2])
+def test_numbers_on_the_page_follow_from_the_seeds(add: Callable[..., Path], effect: float) -> None:
+    docs = add(document(["looc-addone", "ns-byol", "oac"], effect), "mine", seen="seed 0 was seen")
+    page = (docs / "results.md").read_text()
+    assert check_page(page, docs / "results") == 5
+    assert "- mine: seed 0 was seen" in page
+    count = page.count("**held**")
+    assert f"{count} held" in page
+    assert f"at most {5 * 0.025:.1f} *held*" in page
+
+
+def test_a_number_that_is_changed_by_hand_is_noticed(add: Callable[..., Path]) -> None:
+    docs = add(document(["looc-addone"], 0.2), "mine")
+    page = (docs / "results.md").read_text()
+    first = NUMBER.search(page)
+    assert first
+    with pytest.raises(AssertionError):
+        check_page(page.replace(first[0], "+0.777"), docs / "results")
+    with pytest.raises(AssertionError):
+        check_page(page.replace("**held**", "**leaning**"), docs / "results")
+
+
+def test_what_is_stored(add: Callable[..., Path]) -> None:
+    """Values per seed, no curves, no folders of this machine; the same name replaces a file; figures are kept in step."""
+    docs = add(document(["looc-addone"], 0.2), "mine", commit="abc")
+    text = (docs / "results" / "mine.json").read_text()
+    kept = json.loads(text)
+    assert "/home" not in text
+    assert "curve" not in text
+    assert kept["data"][0] == "tiny.zip?n=3"
+    assert kept["command"] == "cuewise reproduce x --data pacs.zip/photo --model timm/a:w.pt --out runs/x"
+    assert (kept["commit"], kept["date"], kept["worker_minutes"]) == ("abc", "2026-01-02", 2)
+    assert len(kept["studies"]["looc-addone"]["LooC"]["values"]["clean"]) == 5
+    assert (docs / "images" / "results-looc.svg").is_file()
+    add(document(["ns-byol"], 0.2), "mine")
+    assert [f.name for f in (docs / "images").glob("*.svg")] == ["results-non-semantic-negatives.svg"]
+
+
+def test_few_seeds_are_a_first_look(add: Callable[..., Path]) -> None:
+    page = (add(document(["looc-addone"], 0.2, seeds=3), "mine") / "results.md").read_text()
+    assert "**A first look only**, fewer than five seeds: mine (3 seeds)." in page
+
+
+def test_what_cannot_be_shown_is_refused(add: Callable[..., Path], tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="measured numbers come from the stored values"):
+        add(document(["looc-addone"], 0.2), note="it gained 0.3")
+    other = document(["looc-addone"], 0.2)
+    other["studies"]["looc-addone"]["arms"][0]["name"] = "gone"
+    with pytest.raises(UserError, match="looc-addone has no arm 'gone' any more"):
+        add(other, "other")
+    other["studies"] = {"gone": other["studies"]["looc-addone"]}
+    with pytest.raises(UserError, match="there is no study gone any more"):
+        add(other, "other")
+    assert not (tmp_path / "results" / "other.json").exists()
+
+
+def test_settings_that_changed_are_named(add: Callable[..., Path], pages: ModuleType) -> None:
+    docs = add(document(["looc-addone"], 0.2), "mine")
+    assert "Settings have changed" not in (docs / "results-details.md").read_text()
+    file = docs / "results" / "mine.json"
+    stored = json.loads(file.read_text())
+    stored["studies"]["looc-addone"]["LooC"]["settings"]["leave_out"] = ["other"]
+    file.write_text(json.dumps(stored))
+    pages.write(docs / "results", docs)
+    assert (
+        "**Settings have changed since** in looc-addone: LooC." in (docs / "results-details.md").read_text()
+    )

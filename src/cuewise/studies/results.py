@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from cuewise.studies.claims import Claim
 from cuewise.studies.jobs import seconds_of
+from cuewise.studies.labs import Lab
 from cuewise.studies.plan import StudyPlan
 from cuewise.studies.statistics import plain, t_interval
 from cuewise.studies.study import Figure, Study
@@ -64,49 +66,53 @@ def table_of(study: Study, plan: StudyPlan, measured: Sequence[ByMeasure]) -> Ta
 
 
 def study_part(study: Study, table: Table, plan: StudyPlan) -> dict[str, Any]:
-    """One study: arms with every value, means with intervals, paired differences to the first arm, verdicts, figures."""
-    lab, base = plan.lab, table.arms[0] if table.arms else ""
+    """One study, with the names of its run folders."""
+    found = judged(study, table, plan.lab)
+    for arm in found["arms"]:
+        arm["runs"] = [Path(plan.jobs[i].folder).name for i in plan.places[study.name][arm["name"]]]
+    return found
+
+
+def judged(study: Study, table: Table, lab: Lab) -> dict[str, Any]:
+    """Arms with every value, means with intervals, paired differences to the first arm, verdicts, figures."""
+    base = table.arms[0] if table.arms else ""
     by_name = {a.name: a for a in study.arms(lab)}
-    arms = []
-    for name in table.arms:
-        arm = by_name[name]
-        jobs = [plan.jobs[i] for i in plan.places[study.name][name]]
-        arms.append(
-            {
-                "name": name,
-                "x": arm.x,
-                "method": arm.method or lab.main,
-                "settings": dict(arm.settings),
-                "runs": [Path(j.folder).name for j in jobs],
-                "seeds": {str(s): dict(v) for s, v in table.values[name].items()},
-                "means": {q: list(table.interval(name, q)) for q in table.quantities},
-                "differences": {
-                    q: list(t_interval(table.difference(name, base, q)))
-                    for q in table.quantities
-                    if name != base
-                },
-            }
-        )
-    verdicts = [(c, c.judge(table, lab)) for c in study.claims]
+    arms = [
+        {
+            "name": name,
+            "x": by_name[name].x,
+            "method": by_name[name].method or lab.main,
+            "settings": dict(by_name[name].settings),
+            "seeds": {str(s): dict(v) for s, v in table.values[name].items()},
+            "means": {q: list(table.interval(name, q)) for q in table.quantities},
+            "differences": {
+                q: list(t_interval(table.difference(name, base, q))) for q in table.quantities if name != base
+            },
+        }
+        for name in table.arms
+    ]
     return {
         "summary": study.summary,
         "reference": study.reference,
         "base": base,
         "quantities": table.quantities,
         "arms": arms,
-        "claims": [
-            {
-                "number": c.number,
-                "sentence": c.sentence,
-                "strength": c.strength,
-                "verdict": v.word,
-                "numbers": v.numbers,
-                "seeds": v.seeds,
-                "differences": [f.as_dict() for f in v.outcomes],
-            }
-            for c, v in verdicts
-        ],
-        "figures": {f.name: drawn for f in study.figures if (drawn := figure_of(f, study, table, plan))},
+        "claims": [verdict_of(c, table, lab) for c in study.claims],
+        "figures": {f.name: drawn for f in study.figures if (drawn := figure_of(f, study, table, lab))},
+    }
+
+
+def verdict_of(claim: Claim, table: Table, lab: Lab) -> dict[str, Any]:
+    """A claim with its verdict and the differences that decide it."""
+    found = claim.judge(table, lab)
+    return {
+        "number": claim.number,
+        "sentence": claim.sentence,
+        "strength": claim.strength,
+        "verdict": found.word,
+        "numbers": found.numbers,
+        "seeds": found.seeds,
+        "differences": [f.as_dict() for f in found.outcomes],
     }
 
 
@@ -125,11 +131,11 @@ def curves_of(figure: Figure, table: Table, arms: Sequence[str]) -> list[dict[st
     return series
 
 
-def figure_of(figure: Figure, study: Study, table: Table, plan: StudyPlan) -> dict[str, Any] | None:
+def figure_of(figure: Figure, study: Study, table: Table, lab: Lab) -> dict[str, Any] | None:
     """In the form of audit.json; None where none of its quantities was measured."""
-    by_name = {a.name: a for a in study.arms(plan.lab)}
+    by_name = {a.name: a for a in study.arms(lab)}
     series, numbers = [], True
-    groups = figure.groups(plan.lab)
+    groups = figure.groups(lab)
     if figure.over:
         series = curves_of(figure, table, [n for names in groups.values() for n in names])
         groups = {}
@@ -161,5 +167,5 @@ def figure_of(figure: Figure, study: Study, table: Table, plan: StudyPlan) -> di
         "xlabel": figure.xlabel,
         "ylabel": figure.ylabel,
         "series": series,
-        "note": f"Means over {len(plan.seeds)} seeds with 95 % t intervals.",
+        "note": f"Means over {max(map(len, table.values.values()))} seeds with 95 % t intervals.",
     }
