@@ -17,6 +17,7 @@ _FROM = {
     **{name: (verb.__module__, verb.__name__) for name, verb in VERBS.items()},
     "Interrupted": ("cuewise.errors", "Interrupted"),
     "UserError": ("cuewise.errors", "UserError"),
+    "Result": ("cuewise.results", "Result"),
     "Encoder": ("cuewise.encoders", "Encoder"),
     "Score": ("cuewise.scores", "Score"),
     "load_encoder": ("cuewise.encoders", "load_encoder"),

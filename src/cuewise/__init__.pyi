@@ -9,12 +9,14 @@ from cuewise.encoders import Encoder as Encoder
 from cuewise.encoders import load_encoder as load_encoder
 from cuewise.errors import Interrupted as Interrupted
 from cuewise.errors import UserError as UserError
+from cuewise.results import Result as Result
 from cuewise.scores import Score as Score
 
 __version__: str
 __all__ = [
     "Encoder",
     "Interrupted",
+    "Result",
     "Score",
     "UserError",
     "audit",
@@ -40,7 +42,7 @@ def demo(
     *,
     out: str | Path = "runs/demo",
     overwrite: bool = False,
-) -> dict[str, Any]:
+) -> Result:
     """Show all of it on embedded images: two encoders, both audited, one report.
 
     out: folder for both runs and report.html [runs/demo]
@@ -49,7 +51,7 @@ def demo(
 
 def list(
     what: str,
-) -> dict[str, str]:
+) -> Result:
     """List what there is to choose from.
 
     what: methods, models, negatives, filters (or cues), augmentations, audits, makers, probes, recipes, studies, measures, data or settings
@@ -96,7 +98,7 @@ def pretrain(
     generator: str | int | Path | None = None,
     color_jitter: bool | None = None,
     crops: str | None = None,
-) -> dict[str, Any]:
+) -> Result:
     """Train an encoder from unlabelled images.
 
     data: folders, archives, shards or data sets of images, joined; DATA?classes=imagenet100 takes some classes
@@ -158,7 +160,7 @@ def reproduce(
     model: str | None = None,
     size: int | None = None,
     overwrite: bool = False,
-) -> dict[str, Any]:
+) -> Result:
     """Test the papers' claims at lab scale: train, measure over seeds, say what held.
 
     name: studies to run (see `cuewise list studies`) [all]
@@ -222,7 +224,7 @@ def tune(
     generator: str | int | Path | None = None,
     color_jitter: bool | None = None,
     crops: str | None = None,
-) -> dict[str, Any]:
+) -> Result:
     """Turn a cue dial of a model that already exists, and keep what it knows; its classifier still fits.
 
     model: a run folder, encoder.safetensors, torchvision/NAME, timm/NAME (add :FILE for weights), open_clip/NAME:FILE, hf:FOLDER, package.module:factory
@@ -294,7 +296,7 @@ def audit(
     masks: str | int | Path | None = None,
     saliency_sets: str | int | Path | None = None,
     human: str | int | Path | None = None,
-) -> dict[str, Any]:
+) -> Result:
     """Measure which cues models rely on, and write a report.
 
     model: a run folder, encoder.safetensors, torchvision/NAME, timm/NAME (add :FILE for weights), open_clip/NAME:FILE, hf:FOLDER, package.module:factory
@@ -343,7 +345,7 @@ def compare(
     masks: str | int | Path | None = None,
     saliency_sets: str | int | Path | None = None,
     human: str | int | Path | None = None,
-) -> dict[str, Any]:
+) -> Result:
     """Put several models side by side in one report; runs are audited first, on what --train and --test name.
 
     audit: run or audit folders
@@ -373,7 +375,7 @@ def cost(
     size: int | None = None,
     batch_size: int = 32,
     device: str = "auto",
-) -> dict[str, Any]:
+) -> Result:
     """Count parameters and FLOPs per image, and measure speed and memory, of a forward pass and of a training step.
 
     model: a run folder, encoder.safetensors, torchvision/NAME, timm/NAME (add :FILE for weights), open_clip/NAME:FILE, hf:FOLDER, package.module:factory
@@ -393,7 +395,7 @@ def embed(
     workers: str | int = "auto",
     device: str = "auto",
     overwrite: bool = False,
-) -> dict[str, Any]:
+) -> Result:
     """Write embeddings of images.
 
     model: a run folder, encoder.safetensors, torchvision/NAME, timm/NAME (add :FILE for weights), open_clip/NAME:FILE, hf:FOLDER, package.module:factory
@@ -444,7 +446,7 @@ def probe(
     labels: Sequence[str] | None = None,
     masks: Sequence[str] | None = None,
     void: Sequence[int] | None = None,
-) -> dict[str, Any]:
+) -> Result:
     """Score an encoder on labelled images: what its features know, or what it learns from there.
 
     kind: linear, knn, fewshot, rotation, finetune, multilabel, detect or segment (see `cuewise list probes`)
@@ -488,7 +490,7 @@ def score(
     *,
     audit: str = "shape_bias",
     subject: str | None = None,
-) -> dict[str, Any]:
+) -> Result:
     """Score a table of decisions made elsewhere.
 
     file: a CSV with the columns subject,image,shape,texture,response
@@ -505,7 +507,7 @@ def transfer(
     seed: int = 0,
     device: str = "auto",
     overwrite: bool = False,
-) -> dict[str, Any]:
+) -> Result:
     """Put several encoders through a list of downstream tasks: one table, one report.
 
     model: a run folder, encoder.safetensors, torchvision/NAME, timm/NAME (add :FILE for weights), open_clip/NAME:FILE, hf:FOLDER, package.module:factory
@@ -525,7 +527,7 @@ def inspect(
     seed: int = 0,
     workers: str | int = "auto",
     overwrite: bool = False,
-) -> dict[str, Any]:
+) -> Result:
     """Find what a labelled image set gives away: single cues that predict the labels, copies, broken files.
 
     data: folders, archives, shards or data sets of images, joined; DATA?classes=imagenet100 takes some classes
@@ -558,7 +560,7 @@ def make(
     engine: str = "local",
     address: str | None = None,
     overwrite: bool = False,
-) -> dict[str, Any]:
+) -> Result:
     """Make an image set of another one (textures, diffused, cartoons, corrupted, …), or a table of boxes of its objects.
 
     kind: what to make (see `cuewise list makers`)
@@ -585,7 +587,7 @@ def make(
 
 def check(
     member: str,
-) -> dict[str, Any]:
+) -> Result:
     """Put a method, cue, negative, augmentation, audit, probe, maker, source or study of your own through the contract battery.
 
     member: package.module:Name, or package.module for every member in it, also in the working folder
@@ -600,7 +602,7 @@ def export(
     pretrained: bool = False,
     normalise: bool = False,
     overwrite: bool = False,
-) -> dict[str, Any]:
+) -> Result:
     """Write a trained encoder for another library.
 
     run: a run folder or encoder.safetensors

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import json
-import math
 import os
 import re
 import sys
 from pathlib import Path
-from typing import Any
 
 from cuewise.errors import Interrupted, UserError, unknown
 from cuewise.files import FULL, system_error, write_text
 from cuewise.parser import parse, taken_by_an_option
+from cuewise.results import Result, as_text
 from cuewise.verbs import VERBS, by_topic
 
 PROMISE = (
@@ -81,25 +80,17 @@ def overview() -> str:
     return "\n".join(lines)
 
 
-def show(result: dict[str, Any], target: str | None) -> None:
+def show(result: Result, target: str | None) -> None:
     """Print a result for a person, and as JSON where asked."""
     if target:
-        text = json.dumps(plain(result), indent=2, ensure_ascii=False)
+        text = json.dumps(result, indent=2, ensure_ascii=False)
         if target == "-":
             print(text)
             return
         save(text + "\n", Path(os.path.realpath(target)))
-    if "comparison" in result:
-        print(side_by_side(**result["comparison"]))
-    for score in [] if "comparison" in result else result.get("scores", []):
-        line = f"{score['name']:<34} {number(score['value'])}"
-        if score.get("low") is not None:
-            line += f"  [{number(score['low'])}, {number(score['high'])}]"
-        print(f"{line}  n={score['n']}  {score['protocol']}")
-    rows = {k: v for k, v in result.items() if isinstance(v, str | int | float)}
-    width = min(max(map(len, rows), default=0), 32)
-    for key, value in rows.items():
-        print(f"{key:<{width}} {value}".rstrip())
+    text = as_text(result)
+    if text:
+        print(text)
 
 
 def check_target(target: str | None) -> None:
@@ -118,28 +109,6 @@ def save(text: str, file: Path) -> None:
         file.write_text(text, encoding="utf-8")
     else:
         write_text(file, text)
-
-
-def side_by_side(columns: list[str], rows: list[list[Any]]) -> str:
-    """A table: one line per score, one column per model."""
-    cells = [columns] + [[row[0], *map(number, row[1:])] for row in rows]
-    widths = [max(len(line[k]) for line in cells) for k in range(len(columns))]
-    return "\n".join("  ".join(c.ljust(w) for c, w in zip(line, widths)).rstrip() for line in cells)
-
-
-def number(value: float | None) -> str:
-    return "   –  " if value is None or not math.isfinite(value) else f"{value:.4f}"
-
-
-def plain(value: Any) -> Any:
-    """Only what JSON has: no NaN, no paths, no tuples."""
-    if isinstance(value, dict):
-        return {str(k): plain(v) for k, v in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(v) for v in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value if isinstance(value, str | int | float | bool | None) else str(value)
 
 
 def complain(text: str, code: int) -> int:

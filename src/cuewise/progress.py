@@ -1,7 +1,8 @@
-"""Progress that a person can read: a bar on a terminal, plain lines in a log."""
+"""Progress that a person can read: a bar on a terminal or in a notebook, plain lines in a log."""
 
 from __future__ import annotations
 
+import importlib.util
 import sys
 import time
 from collections.abc import Iterable, Iterator
@@ -21,8 +22,9 @@ class Progress:
         self.done = self.start = start
         self.began = self.last = time.monotonic()
         self.bar: tqdm[Any] | None = None
-        if sys.stderr.isatty():
-            self.bar = tqdm(
+        kind = bar_class()
+        if kind is not None:
+            self.bar = kind(
                 total=total, initial=start, unit=f" {unit}", desc=label, dynamic_ncols=True, leave=True
             )
 
@@ -71,6 +73,23 @@ class Progress:
         extra = f"  {_join(fields)}" if fields else ""
         text = f"{self.label}: {self.done}/{self.total} {self.unit}  {rate:.1f} {self.unit}/s  {tail}{extra}"
         print(text, file=sys.stderr, flush=True)
+
+
+def bar_class() -> type[tqdm[Any]] | None:
+    """The bar that suits what standard error is: a widget or text in a notebook, text on a terminal, none in a log."""
+    if not in_notebook():
+        return tqdm if sys.stderr.isatty() else None
+    if importlib.util.find_spec("ipywidgets") is None:
+        return tqdm
+    from tqdm.notebook import tqdm as widget
+
+    return widget
+
+
+def in_notebook() -> bool:
+    """Whether the session is one of Jupyter; IPython is asked only where it is already loaded."""
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    return type(shell).__name__ == "ZMQInteractiveShell"
 
 
 def track(items: Iterable[T], total: int, unit: str, label: str) -> Iterator[T]:

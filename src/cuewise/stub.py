@@ -28,6 +28,7 @@ from cuewise.encoders import Encoder as Encoder
 from cuewise.encoders import load_encoder as load_encoder
 from cuewise.errors import Interrupted as Interrupted
 from cuewise.errors import UserError as UserError
+from cuewise.results import Result as Result
 from cuewise.scores import Score as Score
 
 __version__: str

@@ -11,12 +11,13 @@ import pkgutil
 import sys
 from collections.abc import Callable
 from importlib import import_module
-from typing import Any
+
+from cuewise.results import Result
 
 TOPICS = ("start", "train", "measure", "images", "share")  # in the order of --help
 
 
-def found() -> dict[str, Callable[..., dict[str, Any]]]:
+def found() -> dict[str, Callable[..., Result]]:
     """Every verb by its name in the shell, in the order of topics; `list_` is "list"."""
     verbs = []
     for info in pkgutil.iter_modules(__path__):

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from cuewise.options import COMMAS, One, Several, texts
+from cuewise.results import Result as Result
 
-Result = dict[str, Any]
 INPUT, MACHINE = "input", "machine"  # groups of options under --help
 
 Data = Annotated[

@@ -65,23 +65,25 @@ def audit(
     from cuewise.report.folders import audit_into
 
     sets = {"train": texts(train), "test": texts(test)}
-    return audit_into(
-        [specified(m, space, pretrained) for m in model],
-        Path(out),
-        overwrite=overwrite,
-        reads=[*(str(m) for m in model if isinstance(m, str | Path)), *sets["train"], *sets["test"]],
-        **sets,
-        only=several(only),
-        size=size,
-        seed=seed,
-        device=device,
-        limit=limit,
-        answers=answers,
-        class_map=optional(class_map),
-        prompts=optional(prompts),
-        options={name: optional(value) for name, value in options.items()},
-        workers=None if workers == "auto" else int(workers),
-        engine=engine,
-        address=address,
-        names=texts(name) or None,
+    return Result(
+        audit_into(
+            [specified(m, space, pretrained) for m in model],
+            Path(out),
+            overwrite=overwrite,
+            reads=[*(str(m) for m in model if isinstance(m, str | Path)), *sets["train"], *sets["test"]],
+            **sets,
+            only=several(only),
+            size=size,
+            seed=seed,
+            device=device,
+            limit=limit,
+            answers=answers,
+            class_map=optional(class_map),
+            prompts=optional(prompts),
+            options={name: optional(value) for name, value in options.items()},
+            workers=None if workers == "auto" else int(workers),
+            engine=engine,
+            address=address,
+            names=texts(name) or None,
+        )
     )

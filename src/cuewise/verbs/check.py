@@ -21,4 +21,4 @@ def check(
     """
     from cuewise.checks.check import check_members
 
-    return check_members(member)
+    return Result(check_members(member))

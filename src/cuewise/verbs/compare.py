@@ -52,20 +52,22 @@ def compare(
     """
     from cuewise.report.folders import compare_folders
 
-    return compare_folders(
-        [Path(a) for a in audit],
-        Path(out),
-        overwrite=overwrite,
-        names=texts(name),
-        train=texts(train),
-        test=texts(test),
-        only=several(only),
-        limit=limit,
-        answers=answers,
-        class_map=optional(class_map),
-        size=size,
-        seed=seed,
-        device=device,
-        workers=None if workers == "auto" else int(workers),
-        options={key: optional(value) for key, value in options.items()},
+    return Result(
+        compare_folders(
+            [Path(a) for a in audit],
+            Path(out),
+            overwrite=overwrite,
+            names=texts(name),
+            train=texts(train),
+            test=texts(test),
+            only=several(only),
+            limit=limit,
+            answers=answers,
+            class_map=optional(class_map),
+            size=size,
+            seed=seed,
+            device=device,
+            workers=None if workers == "auto" else int(workers),
+            options={key: optional(value) for key, value in options.items()},
+        )
     )

@@ -23,4 +23,4 @@ def cost(
     """
     from cuewise.train.cost import cost_of
 
-    return cost_of(specified(model, None, False), size=size, batch_size=batch_size, device=device)
+    return Result(cost_of(specified(model, None, False), size=size, batch_size=batch_size, device=device))

@@ -26,4 +26,4 @@ def demo(
     ahead.begin("views")  # beside the imports that follow
     from cuewise.story import run_demo
 
-    return run_demo(Path(out), overwrite=overwrite)
+    return Result(run_demo(Path(out), overwrite=overwrite))

@@ -42,13 +42,15 @@ def embed(
     """
     from cuewise.probes.embed import write_embeddings
 
-    return write_embeddings(
-        specified(model, space, pretrained),
-        joined(data),
-        Path(out),
-        batch_size=batch_size,
-        size=size,
-        workers=str(workers),
-        device=device,
-        overwrite=overwrite,
+    return Result(
+        write_embeddings(
+            specified(model, space, pretrained),
+            joined(data),
+            Path(out),
+            batch_size=batch_size,
+            size=size,
+            workers=str(workers),
+            device=device,
+            overwrite=overwrite,
+        )
     )

@@ -31,4 +31,4 @@ def export(
     from cuewise.encoders.export import export_encoder
 
     spec = specified(str(run), space, pretrained)
-    return export_encoder(spec, format, Path(out), normalise=normalise, overwrite=overwrite)
+    return Result(export_encoder(spec, format, Path(out), normalise=normalise, overwrite=overwrite))

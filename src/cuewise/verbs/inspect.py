@@ -31,6 +31,8 @@ def inspect(
     """
     from cuewise.report.inspect_folders import inspect_data
 
-    return inspect_data(
-        joined(data), Path(out), only=several(only), seed=seed, workers=workers, overwrite=overwrite
+    return Result(
+        inspect_data(
+            joined(data), Path(out), only=several(only), seed=seed, workers=workers, overwrite=overwrite
+        )
     )

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Annotated
 
+from cuewise.verbs.arguments import Result
+
 TOPIC = "start"
 
 
@@ -13,7 +15,7 @@ def list_(
         "methods, models, negatives, filters (or cues), augmentations, audits, makers, probes, recipes, studies, measures, data "
         "or settings",
     ],
-) -> dict[str, str]:
+) -> Result:
     """List what there is to choose from.
 
     cuewise list methods
@@ -21,4 +23,4 @@ def list_(
     """
     from cuewise.catalogue import catalogue
 
-    return catalogue(what)
+    return Result(catalogue(what))

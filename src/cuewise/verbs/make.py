@@ -58,23 +58,25 @@ def make(
     from cuewise.makers.run import make_set
 
     source, target = (None, src) if dst is None else (src, dst)
-    return make_set(
-        kind,
-        optional(source),
-        str(target),
-        set=set if set is None or isinstance(set, Mapping) else [*set],  # type: ignore[arg-type]
-        extra={"proposer": with_, "fit": optional(fit), "generator": optional(generator)},
-        format=format,
-        shards=shards,
-        manifest=manifest,
-        seed=seed,
-        workers=str(workers),
-        limit=limit,
-        dry_run=dry_run,
-        both=both,
-        subset=optional(subset),
-        grid=optional(grid),
-        engine=engine,
-        address=address,
-        overwrite=overwrite,
+    return Result(
+        make_set(
+            kind,
+            optional(source),
+            str(target),
+            set=set if set is None or isinstance(set, Mapping) else [*set],  # type: ignore[arg-type]
+            extra={"proposer": with_, "fit": optional(fit), "generator": optional(generator)},
+            format=format,
+            shards=shards,
+            manifest=manifest,
+            seed=seed,
+            workers=str(workers),
+            limit=limit,
+            dry_run=dry_run,
+            both=both,
+            subset=optional(subset),
+            grid=optional(grid),
+            engine=engine,
+            address=address,
+            overwrite=overwrite,
+        )
     )

@@ -72,4 +72,4 @@ def pretrain(
     )
     if Everyone().rank == 0:
         card_of_run(Path(out))
-    return result
+    return Result(result)

@@ -69,7 +69,7 @@ def probe(
             raise UserError(
                 "--resume and --overwrite belong to --out DIR, where a probe keeps what it has done"
             )
-        return run_probe(kind, asked, **sets, **given)
+        return Result(run_probe(kind, asked, **sets, **given))
     place, reads = (
         Path(out),
         [*([str(model)] if isinstance(model, str | Path) else []), *sets["train"], *sets["test"]],
@@ -78,4 +78,4 @@ def probe(
         result = run_probe(kind, asked, **sets, **given, out=place, started=claim.started)
         page = write_probe_page(result, place)
         claim.finished()
-    return {**result, "report": str(page)}
+    return Result({**result, "report": str(page)})

@@ -66,21 +66,23 @@ def reproduce(
     """
     from cuewise.studies.run import run_studies
 
-    return run_studies(
-        name,
-        Path(out),
-        data=texts(data),
-        val=texts(val),
-        ood=texts(ood),
-        test=texts(test),
-        budget=budget,
-        seeds=seeds,
-        epochs=epochs,
-        jobs=str(jobs),
-        arms=texts(arms),
-        precision=precision,
-        method=method,
-        model=model,
-        size=size,
-        overwrite=overwrite,
+    return Result(
+        run_studies(
+            name,
+            Path(out),
+            data=texts(data),
+            val=texts(val),
+            ood=texts(ood),
+            test=texts(test),
+            budget=budget,
+            seeds=seeds,
+            epochs=epochs,
+            jobs=str(jobs),
+            arms=texts(arms),
+            precision=precision,
+            method=method,
+            model=model,
+            size=size,
+            overwrite=overwrite,
+        )
     )

@@ -24,4 +24,4 @@ def score(
     """
     from cuewise.audits.score import score_decisions
 
-    return score_decisions(Path(file), audit=audit, subject=subject)
+    return Result(score_decisions(Path(file), audit=audit, subject=subject))

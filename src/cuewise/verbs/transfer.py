@@ -28,12 +28,14 @@ def transfer(
     """
     from cuewise.suites.run import run_transfer
 
-    return run_transfer(
-        [specified(m, None, pretrained) for m in model],
-        Path(out),
-        suite=str(suite),
-        names=texts(name),
-        seed=seed,
-        device=device,
-        overwrite=overwrite,
+    return Result(
+        run_transfer(
+            [specified(m, None, pretrained) for m in model],
+            Path(out),
+            suite=str(suite),
+            names=texts(name),
+            seed=seed,
+            device=device,
+            overwrite=overwrite,
+        )
     )

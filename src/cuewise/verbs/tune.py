@@ -74,4 +74,4 @@ def tune(
     if Everyone().rank == 0:
         card_of_run(place)
         result |= report_tuned(place, texts(test)) if report else {}
-    return result
+    return Result(result)

@@ -1,0 +1,117 @@
+"""What a verb returns: a plain dict for programs that shows itself as a table, in a terminal and in a notebook."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from cuewise.errors import UserError
+
+
+class Result(dict[str, Any]):
+    """A dict of what JSON has (no NaN, no paths), so `json.dumps` takes it and it equals the plain dict.
+
+    Printed, it is the table that the shell shows; in a notebook, a table with intervals and the pictures that were written.
+    """
+
+    def __init__(self, content: Mapping[str, Any] | None = None) -> None:
+        super().__init__(plain(content or {}))
+
+    def __repr__(self) -> str:
+        return as_text(self) or dict.__repr__(self)
+
+    def _repr_html_(self) -> str:
+        from cuewise.report.notebook import result_html
+
+        return result_html(self)
+
+    def to_pandas(self) -> Any:
+        """A DataFrame: one row per score (or per run of `cuewise.runs`); without scores, one row per name and value."""
+        try:
+            import pandas
+        except ImportError:
+            raise UserError("to_pandas needs the package pandas: pip install 'cuewise[tables]'") from None
+        if "scores" in self:
+            models = compared(self)
+            columns = [*(["model"] if models else []), *SCORE]
+            return pandas.DataFrame([_score_row(s, models) for s in self["scores"]], columns=columns)
+        if "runs" in self:
+            return pandas.DataFrame(self["runs"])
+        return pandas.DataFrame(list(_scalars(self).items()), columns=["name", "value"])
+
+
+SCORE = ("name", "value", "low", "high", "n", "protocol")
+
+
+def compared(result: Mapping[str, Any]) -> list[str]:
+    """Names of the models where a result is about several."""
+    names = result["comparison"]["columns"][1:] if "comparison" in result else result.get("models", [])
+    return list(names) if len(names) > 1 else []
+
+
+def _score_row(score: Mapping[str, Any], models: list[str]) -> dict[str, Any]:
+    """A score; where several models are compared, the model in a column of its own."""
+    row = {k: score.get(k) for k in SCORE}
+    for model in sorted(models, key=len, reverse=True):
+        if score["name"].startswith(f"{model}: "):
+            return {**row, "model": model, "name": score["name"].removeprefix(f"{model}: ")}
+    return row
+
+
+def _scalars(result: Mapping[str, Any]) -> dict[str, Any]:
+    return {k: v for k, v in result.items() if isinstance(v, str | int | float)}
+
+
+def as_text(result: Mapping[str, Any]) -> str:
+    """A result for a person: the models side by side or the scores, then single values."""
+    lines = []
+    if "comparison" in result:
+        lines.append(side_by_side(**result["comparison"]))
+    if "runs" in result:
+        lines += [_runs_text(result["runs"])] if result["runs"] else []
+    for score in [] if "comparison" in result else result.get("scores", []):
+        line = f"{score['name']:<34} {number(score['value'])}"
+        if score.get("low") is not None:
+            line += f"  [{number(score['low'])}, {number(score['high'])}]"
+        lines.append(f"{line}  n={score['n']}  {score['protocol']}")
+    rows = _scalars(result)
+    width = min(max(map(len, rows), default=0), 32)
+    lines += [f"{key:<{width}} {value}".rstrip() for key, value in rows.items()]
+    return "\n".join(lines)
+
+
+def side_by_side(columns: list[str], rows: list[list[Any]]) -> str:
+    """A table: one line per score, one column per model."""
+    return aligned([columns] + [[row[0], *map(number, row[1:])] for row in rows])
+
+
+def _runs_text(runs: list[dict[str, Any]]) -> str:
+    """One line per run, one column per key."""
+    columns = list(dict.fromkeys(k for run in runs for k in run))
+    cells = [["" if run.get(c) is None else str(run[c]) for c in columns] for run in runs]
+    return aligned([columns, *cells])
+
+
+def aligned(cells: list[list[str]]) -> str:
+    """Lines whose columns begin below each other."""
+    widths = [max(len(line[k]) for line in cells) for k in range(len(cells[0]))]
+    return "\n".join("  ".join(c.ljust(w) for c, w in zip(line, widths)).rstrip() for line in cells)
+
+
+def number(value: float | None) -> str:
+    """Four decimals; a dash for what was not measured."""
+    return "   –  " if value is None or not math.isfinite(value) else f"{value:.4f}"
+
+
+def plain(value: Any) -> Any:
+    """Only what JSON has: no NaN, no paths, no tuples."""
+    if isinstance(value, Mapping):
+        return {str(k): plain(v) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(v) for v in value]
+    if hasattr(value, "tolist"):  # of numpy
+        return plain(value.tolist())
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value if isinstance(value, str | int | float | bool | None) else str(value)
