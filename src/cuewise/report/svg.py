@@ -45,8 +45,8 @@ def legend(figure: Figure) -> Html:
     if len(figure["series"]) < 2:
         return Html("")
     marks = [
-        el("span", "■ ", el("bdi", series_name(s)), " ", style=f"color:{_colour(s, i)};margin-right:1em")
-        for i, s in enumerate(figure["series"])
+        el("span", "■ ", el("bdi", series_name(s)), " ", style=f"color:{colour};margin-right:1em")
+        for s, colour in zip(figure["series"], _colours(figure))
     ]
     return el("div", marks)
 
@@ -85,7 +85,7 @@ class _Axes:
 
 
 def _series(figure: Figure, series: dict[str, Any], i: int, at: _Axes) -> list[Html]:
-    colour, out, points = _colour(series, i), [], []
+    colour, out, points = _colours(figure)[i], [], []
     count = len(figure["series"])
     for k, (x, y) in enumerate(zip(series["x"], series["y"])):
         if x is None or y is None:
@@ -121,9 +121,12 @@ def _text(x: float, y: float, words: str, anchor: str) -> Html:
     return el("text", words, x=f"{x:.1f}", y=f"{y:.1f}", text_anchor=anchor, font_size=11, fill="#3a424a")
 
 
-def _colour(series: dict[str, Any], i: int) -> str:
-    several = series["position"] > 0 or not series["model"]
-    return COLOURS[(i if several else series["place"]) % len(COLOURS)]
+def _colours(figure: Figure) -> list[str]:
+    """A model's own colour where each has one series; else one for each series."""
+    places = [s["place"] for s in figure["series"]]
+    return [
+        COLOURS[p % len(COLOURS)] for p in (places if len({*places}) == len(places) else range(len(places)))
+    ]
 
 
 def _values(figure: Figure) -> list[float]:
