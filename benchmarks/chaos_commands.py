@@ -27,6 +27,11 @@ TINY = Study(
     figures=(),
 )
 """
+TASKS = """
+- {name: near, probe: knn, k: 3, train: "shapes:aligned?n=96&size=32", size: 32}
+- {name: rotations, probe: rotation, train: "shapes:aligned?n=96&size=32", size: 32}
+- {name: boxes, probe: detect, body: c4, steps: 4, train: "shapes:scenes?n=16&size=32", size: 32}
+"""
 
 
 @dataclass(frozen=True)
@@ -82,6 +87,21 @@ def of_report(folder: Path) -> str:
     return hashlib.sha256(re.sub(r"\d\d\d\d-\d\d-\d\d[T ]\d\d:\d\d(:\d\d)?", "", text).encode()).hexdigest()
 
 
+def of_scores(file: str) -> Callable[[Path], str]:
+    """What a file says but its times and places, and that there is a report."""
+
+    def timeless(found: object) -> object:
+        if isinstance(found, dict):
+            return {k: timeless(v) for k, v in found.items() if "seconds" not in k and "time" not in k}
+        return [timeless(v) for v in found] if isinstance(found, list) else found
+
+    def digest(folder: Path) -> str:
+        text = json.dumps(timeless(json.loads((folder / file).read_text())))
+        return text.replace(str(folder), "OUT") + str((folder / "report.html").is_file())
+
+    return digest
+
+
 def of_study(folder: Path) -> str:
     """What was measured of every arm, their encoders, and the verdicts."""
     found = json.loads((folder / "results.json").read_text())["studies"]
@@ -96,6 +116,8 @@ def commands(place: Path) -> dict[str, Command]:
     transformer = ["cuewise/vit-tiny" if word.startswith("cuewise/resnet") else word for word in small]
     run, objects = str(place / "run"), str(place / "objects")
     audit = ["audit", run, "--train", SET, "--test", TEST, "--only", "accuracy,color,rotation"]
+    scenes = "shapes:scenes?n=16&size=32"
+    detect = ["probe", "detect", run, "--train", scenes, "--body", "c4", "--steps", "6", "--size", "32"]
     study = [
         "reproduce",
         "chaos_study:TINY",
@@ -116,6 +138,17 @@ def commands(place: Path) -> dict[str, Command]:
         "pretrain can": pretrain("can", words=transformer),
         "pretrain hcl": pretrain("hcl", data=objects),
         "pretrain densecl": pretrain("densecl"),
+        "tune": Command(
+            ["tune", run, f"{SET}&n=64", "--batch-size", "16", "--epochs", "2", "--workers", "2", "--no-report",
+             "--set", "loop.log_every=1"],
+            of_run,
+            ("--resume",),
+        ),
+        "inspect": Command(["inspect", SET, "--only", "color,size,file"], of_scores("inspect.json")),
+        "transfer": Command(
+            ["transfer", run, "--suite", str(place / "tasks.yaml")], of_scores("transfer.json"), workers=False
+        ),
+        "probe detect": Command(detect, of_scores("probe.json"), ("--resume",), workers=False),
         "make anisotropic": Command(
             ["make", "anisotropic", f"{SET}&size=64", "--workers", "2"], of_files("*/*.png", "manifest.jsonl"), out=""
         ),
@@ -144,6 +177,7 @@ def prepare(place: Path, run: Callable[[list[str]], None]) -> None:
     write_photos(place / "photos", classes=4, each=96)
     write_objects(place / "objects", count=64)
     (place / "chaos_study.py").write_text(TINY_STUDY)
+    (place / "tasks.yaml").write_text(TASKS)
     known = commands(place)
     run(known["pretrain simclr"].line(place / "run", True))
     run(known["audit"].line(place / "one", True))
