@@ -10,6 +10,7 @@ from pathlib import Path
 
 from cuewise.errors import Interrupted, UserError, unknown
 from cuewise.files import FULL, system_error, write_text
+from cuewise.memory import keep_freed
 from cuewise.parser import parse, taken_by_an_option
 from cuewise.results import Result, as_text
 from cuewise.verbs import VERBS, by_topic
@@ -59,6 +60,7 @@ def run(words: list[str]) -> int:
         raise unknown("no verb", name, VERBS, " (cuewise --help)")
     args, options, target = parse(name, VERBS[name], rest)
     check_target(target)
+    keep_freed()
     try:
         result = VERBS[name](*args, **options)
     except UserError as error:

@@ -16,6 +16,7 @@ from cuewise.data import Dataset, Loader, auto_workers, open_data
 from cuewise.errors import UserError
 from cuewise.files import explain_full_disk, write_json, write_text
 from cuewise.folders import HeldFolder, check_folder, claim_folder
+from cuewise.memory import keep_freed
 from cuewise.methods import Method
 from cuewise.methods.supervised import Supervised
 from cuewise.train.banner import banner
@@ -48,6 +49,7 @@ def run_pretrain(
     config, data, resuming = planned(layers, out, resume, overwrite, extend)
     fabric = launch(config.devices, config.num_nodes, config.precision, config.loop.timeout_minutes)
     fabric.launch()
+    keep_freed()
     corrected, before = config.labels.correction != "none", 0  # steps of an earlier phase
     run = first_phase(config, out, data, fabric) if corrected else build(config, out, data, fabric, observers)
     copies = (config.suppress or {}).get("copies", [])
