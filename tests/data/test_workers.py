@@ -15,7 +15,7 @@ import pytest
 import torch
 from torch.utils.data._utils import signal_handling
 
-from cuewise.data import Loader, Shown, open_data
+from cuewise.data import Batch, Loader, Shown, open_data
 from cuewise.errors import UserError
 
 
@@ -117,9 +117,21 @@ def test_workers_use_one_thread(ds):
     assert (batch.views["threads"] <= 1).all()
 
 
+def niceness(sample, rng):
+    return Shown({"nice": np.array([os.nice(0)])})
+
+
+@pytest.mark.skipif(os.nice(0) > 9, reason="niceness ends at 19")
+@pytest.mark.parametrize("pin", [False, True], ids=["beside training threads", "beside a GPU"])
+def test_workers_yield_to_training_on_the_same_cores(ds, pin, monkeypatch):
+    monkeypatch.setattr(Batch, "pin_memory", lambda self: self)
+    batch = next(Loader(ds, niceness, batch_size=3, seed=1, workers=1, pin=pin).batches())
+    assert (batch.views["nice"] == os.nice(0) + (0 if pin else 10)).all()
+
+
 INTERRUPTED = """
     import sys, time, numpy as np
-    from cuewise.data import Loader, Shown, open_data
+    from cuewise.data import Batch, Loader, Shown, open_data
 
     def slow(sample, rng):
         time.sleep(0.05)

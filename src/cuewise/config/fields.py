@@ -81,6 +81,9 @@ class Loop:
 
     accumulate: Annotated[int, "micro-batches per step"] = 1
     compile: Annotated[bool, "torch.compile the backbone"] = False
+    checkpointing: Annotated[
+        bool, "keep only the inputs of the backbone's blocks and compute the rest again for the gradient"
+    ] = False
     deterministic: Annotated[bool, "deterministic algorithms on accelerators too"] = True
     log_every: Annotated[int, "steps between two rows of metrics.jsonl"] = 10
     checkpoint_minutes: Annotated[float, "minutes between checkpoints; each epoch ends with one too"] = 10.0

@@ -27,6 +27,7 @@ from cuewise.data.plan import Keys
 from cuewise.errors import UserError
 
 RESTARTS = 5  # in a row, without one batch between them
+YIELDING = 10  # added to the niceness of workers that share the cores with training
 
 
 def run(maker: BatchMaker, keys: Keys, workers: int, pin: bool = False) -> Iterator[Batch]:
@@ -67,7 +68,7 @@ def _start(maker: BatchMaker, keys: Keys, workers: int, pin: bool) -> Any:
         sampler=keys,
         num_workers=min(workers, len(keys)),
         collate_fn=_same,  # type: ignore[arg-type]
-        worker_init_fn=prepare_worker,
+        worker_init_fn=prepare_worker if pin else prepare_yielding_worker,
         multiprocessing_context=method,
         prefetch_factor=2,
         pin_memory=pin,
@@ -109,6 +110,16 @@ def prepare_worker(number: int) -> None:
     os.environ["OPENCV_FOR_THREADS_NUM"] = "1"  # for an OpenCV that is imported only later
     if "cv2" in sys.modules:
         sys.modules["cv2"].setNumThreads(0)
+
+
+def prepare_yielding_worker(number: int) -> None:
+    """The same for a worker beside training on the processor: it computes while the training threads do not.
+
+    All threads of a step wait for the slowest one, so a worker that takes a tenth of a core would cost a tenth of
+    the step. Where batches are what is waited for, the training threads sleep and the worker has its core.
+    """
+    prepare_worker(number)
+    os.nice(YIELDING)
 
 
 def _until_killed(stream: Any) -> Iterator[Batch]:

@@ -26,6 +26,11 @@ def depths(backbone: nn.Module) -> tuple[dict[str, int], int]:
     return {**found, **dict.fromkeys(closing, last + 1)}, last + 1
 
 
+def blocks(backbone: nn.Module) -> list[str]:
+    """Names of the blocks, in their order."""
+    return [name for name, is_block in _units(backbone, "") if is_block]
+
+
 def _units(module: nn.Module, prefix: str) -> Iterator[tuple[str, bool]]:
     """Parts with parameters in their order: (name, whether it is a block)."""
     for name, child in module.named_children():

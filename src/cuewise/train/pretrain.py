@@ -13,6 +13,7 @@ import torch
 
 from cuewise.config import Config, complete, difference, read_yaml, refuse_code, resolve
 from cuewise.data import Dataset, Loader, auto_workers, open_data
+from cuewise.encoders.recompute import recompute_blocks
 from cuewise.errors import UserError
 from cuewise.files import explain_full_disk, write_json, write_text
 from cuewise.folders import HeldFolder, check_folder, claim_folder
@@ -202,6 +203,8 @@ def build(config: Config, out: Path, data: Dataset, fabric: Any, observers: Obse
     method = method.to(memory_format=torch.channels_last)
     if config.loop.sync_batch_norm:
         share_statistics(method, fabric)
+    if config.loop.checkpointing:
+        recompute_blocks(encoder.backbone, encoder.card.arch)
     if config.loop.compile:
         encoder.backbone.compile()
     config.optim = settle_rates(config.optim, method)
