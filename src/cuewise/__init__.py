@@ -22,6 +22,7 @@ _FROM = {
     "Score": ("cuewise.scores", "Score"),
     "load_encoder": ("cuewise.encoders", "load_encoder"),
     "open_data": ("cuewise.data", "open_data"),
+    "transforms": ("cuewise.transforms", ""),
 }
 __all__ = sorted(set(_FROM) - {"list"})  # `from cuewise import *` keeps Python's own list
 
@@ -30,7 +31,7 @@ def __getattr__(name: str) -> Any:
     if name not in _FROM:
         raise AttributeError(f"module 'cuewise' has no attribute {name!r}")
     module, attribute = _FROM[name]
-    found = getattr(import_module(module), attribute)
+    found = getattr(import_module(module), attribute) if attribute else import_module(module)
     globals()[name] = found
     return found
 

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from cuewise import transforms as transforms
 from cuewise.data import open_data as open_data
 from cuewise.encoders import Encoder as Encoder
 from cuewise.encoders import load_encoder as load_encoder
@@ -21,7 +22,9 @@ __all__ = [
     "UserError",
     "audit",
     "check",
+    "clean",
     "compare",
+    "completion",
     "cost",
     "demo",
     "embed",
@@ -33,8 +36,10 @@ __all__ = [
     "pretrain",
     "probe",
     "reproduce",
+    "runs",
     "score",
     "transfer",
+    "transforms",
     "tune",
 ]
 
@@ -66,6 +71,7 @@ def pretrain(
     resume: bool = False,
     extend: bool = False,
     overwrite: bool = False,
+    dry_run: bool = False,
     val: str | Path | Sequence[str | Path] | None = None,
     method: str | int | Path | None = None,
     model: str | int | Path | None = None,
@@ -109,6 +115,7 @@ def pretrain(
     resume: continue where the run in --out stopped
     extend: with --resume: train for more --epochs than were planned, on the longer schedule
     overwrite: replace the run in --out
+    dry_run: only check everything and show the configuration, the first views, memory and time; no run is written
     val: labelled images for a k-NN accuracy after each epoch
     method: how to learn (see `cuewise list methods`), or package.module:Name [moco]
     model: backbone: torchvision/NAME, timm/NAME, cuewise/resnet-tiny, package.module:factory [torchvision/resnet50]
@@ -120,7 +127,7 @@ def pretrain(
     watch_every: epochs between two looks of --watch and of the drift guard [5 % of the time]
     max_drop: warn when a model that brought weights loses more points of accuracy than this; 0 does not look [3]
     stop_on_drop: stop when --max-drop is passed, and keep the last encoder before that
-    log: where metrics go beside metrics.jsonl: tensorboard, wandb, mlflow, none [tensorboard]
+    log: where metrics go beside metrics.jsonl: tensorboard, wandb, mlflow, none; auto is tensorboard where it is installed [auto]
     devices: auto, a number, cpu:2, cuda:4, mps [auto]
     num_nodes: machines, with torchrun or SLURM [1]
     layers: what is trained: all, last:N (the last N blocks), head (what comes after them) [all]
@@ -248,7 +255,7 @@ def tune(
     watch_every: epochs between two looks of --watch and of the drift guard [5 % of the time]
     max_drop: warn when a model that brought weights loses more points of accuracy than this; 0 does not look [3]
     stop_on_drop: stop when --max-drop is passed, and keep the last encoder before that
-    log: where metrics go beside metrics.jsonl: tensorboard, wandb, mlflow, none [tensorboard]
+    log: where metrics go beside metrics.jsonl: tensorboard, wandb, mlflow, none; auto is tensorboard where it is installed [auto]
     devices: auto, a number, cpu:2, cuda:4, mps [auto]
     num_nodes: machines, with torchrun or SLURM [1]
     layers: what is trained: all, last:N (the last N blocks), head (what comes after them) [all]
@@ -593,6 +600,24 @@ def check(
     member: package.module:Name, or package.module for every member in it, also in the working folder
     """
 
+def clean(
+    *cache: str,
+    yes: bool = False,
+) -> Result:
+    """Show what cuewise keeps in its cache, and delete it; everything there is made again when it is needed.
+
+    cache: features, textures, kernels, indexes or permutations [all]
+    yes: delete without asking
+    """
+
+def completion(
+    shell: str,
+) -> Result:
+    """Print a script with which the Tab key completes verbs, options and names of methods, probes, makers and audits.
+
+    shell: bash, zsh or fish
+    """
+
 def export(
     run: str | Path,
     *,
@@ -612,4 +637,12 @@ def export(
     pretrained: take the library's published weights of torchvision/NAME or timm/NAME: from its cache, else downloaded
     normalise: onnx: put mean and std into the file, which then takes RGB in 0…1
     overwrite: replace the file in --out
+    """
+
+def runs(
+    folder: str | Path | None = None,
+) -> Result:
+    """List run folders: finished, running or stopped, with their dials and last scores.
+
+    folder: where to look for run folders, at any depth [runs]
     """

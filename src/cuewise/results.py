@@ -65,7 +65,10 @@ def _scalars(result: Mapping[str, Any]) -> dict[str, Any]:
 
 def as_text(result: Mapping[str, Any]) -> str:
     """A result for a person: the models side by side or the scores, then single values."""
-    lines = []
+    if set(result) == {"script"}:
+        return str(result["script"])
+    lines = [settings_text(result["config"])] if isinstance(result.get("config"), dict) else []
+    lines += result["plan"] if isinstance(result.get("plan"), list) else []
     if "comparison" in result:
         lines.append(side_by_side(**result["comparison"]))
     if "runs" in result:
@@ -79,6 +82,13 @@ def as_text(result: Mapping[str, Any]) -> str:
     width = min(max(map(len, rows), default=0), 32)
     lines += [f"{key:<{width}} {value}".rstrip() for key, value in rows.items()]
     return "\n".join(lines)
+
+
+def settings_text(config: Mapping[str, Any]) -> str:
+    """A configuration as config.yaml has it."""
+    import yaml
+
+    return yaml.safe_dump(dict(config), sort_keys=False, allow_unicode=True)
 
 
 def side_by_side(columns: list[str], rows: list[list[Any]]) -> str:

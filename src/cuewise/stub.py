@@ -1,6 +1,6 @@
 """The stub of `import cuewise` for editors and type checkers: every verb with all its options, written from what they declare.
 
-python -m cuewise.stub        writes src/cuewise/__init__.pyi; a test says when it is out of date
+python -m cuewise.stub        writes src/cuewise/__init__.pyi and transforms/__init__.pyi; a test says when they are out of date
 """
 
 from __future__ import annotations
@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from cuewise import __all__ as public
-from cuewise.options import bare
+from cuewise.options import bare, options_of
 from cuewise.parser import Verb
+from cuewise.registry import declared_members
 from cuewise.verbs import VERBS
 
 HEADER = '''"""Written by `python -m cuewise.stub` from what the verbs declare: change those, not this file."""
@@ -23,6 +24,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from cuewise import transforms as transforms
 from cuewise.data import open_data as open_data
 from cuewise.encoders import Encoder as Encoder
 from cuewise.encoders import load_encoder as load_encoder
@@ -33,6 +35,40 @@ from cuewise.scores import Score as Score
 
 __version__: str
 '''
+
+
+TRANSFORMS = '''"""Written by `python -m cuewise.stub` from what the cue operators declare: change those, not this file."""
+
+from typing import Literal
+
+from cuewise.transforms.transform import CueTransform as CueTransform
+from cuewise.transforms.transform import transform_of as transform_of
+'''
+
+
+def transforms_stub() -> str:
+    """The text of the stub of `cuewise.transforms`: a class for every operator of cuewise's own."""
+    from cuewise.cues.registry import CUES
+
+    return TRANSFORMS + "".join(
+        _transform(CUES.get(name)) for name in sorted(declared_members("cuewise.cues"))
+    )
+
+
+def _transform(kind: Any) -> str:
+    from cuewise.transforms.transform import class_name
+
+    options = options_of(kind).values()
+    values = [f"        {o.name}: {written(o.type)} = {o.default!r},".replace("'", '"') for o in options]
+    helps = [f"        {o.name}: {o.help}{o.shown_default}" for o in options]
+    words = f"{kind.summary[0].upper()}{kind.summary[1:]}."
+    head = ["    def __init__(", "        self,", "        *,", *values, "    ) -> None:"]
+    lines = [
+        f"\nclass {class_name(kind.name)}(CueTransform):",
+        *(head if values else ["    def __init__(self) -> None:"]),
+        *([f'        """{words}', "", *helps, '        """'] if values else [f'        """{words}"""']),
+    ]
+    return "\n".join(lines) + "\n"
 
 
 def stub() -> str:
@@ -94,10 +130,16 @@ def written(hint: Any) -> str:
     return text.replace("NoneType", "None")
 
 
+def stubs() -> dict[Path, str]:
+    """Every stub and its text."""
+    here = Path(__file__).parent
+    return {here / "__init__.pyi": stub(), here / "transforms" / "__init__.pyi": transforms_stub()}
+
+
 def main() -> int:
-    file = Path(__file__).with_name("__init__.pyi")
-    file.write_text(stub(), encoding="utf-8")
-    print(file)
+    for file, text in stubs().items():
+        file.write_text(text, encoding="utf-8")
+        print(file)
     return 0
 
 

@@ -55,6 +55,8 @@ def place(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("example", EXAMPLES)
 def test_examples_run(example: str, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(place)
+    if example.startswith("cuewise clean"):
+        monkeypatch.setenv("CUEWISE_CACHE", str(place / "cache"))
     name, *words = shlex.split(example)[1:]
     if name in ELSEWHERE:
         parse(name, VERBS[name], words)

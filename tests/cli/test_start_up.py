@@ -20,6 +20,9 @@ WITHOUT_TORCH = [
     ["pretrian"],
     ["pretrain", "x", "--out", "run", "--sise", "3"],
     ["list", "wonders"],
+    ["completion", "bash"],
+    ["runs", "nowhere"],
+    ["clean"],
     *(["list", what] for what in catalogue.KINDS),
 ]
 

@@ -71,5 +71,27 @@ def test_none_writes_metrics_alone(tmp_path: Path) -> None:
 def test_what_cannot_be_is_refused() -> None:
     with pytest.raises(UserError, match="stands alone"):
         check_sinks(["none", "tensorboard"])
+    with pytest.raises(UserError, match="--log auto stands alone"):
+        check_sinks(["auto", "mlflow"])
     with pytest.raises(UserError, match="did you mean tensorboard"):
         check_sinks(["tensorbord"])
+
+
+def test_tensorboard_is_an_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without it a run keeps metrics.jsonl alone, unless --log names it; with it, events are written by default."""
+    (tmp_path / "with").mkdir()
+    log = Log(tmp_path / "with", 0)
+    log.row({"step": 1, "train/loss": 1.0})
+    log.close()
+    assert len(list((tmp_path / "with").glob("events*"))) == 1
+    monkeypatch.setitem(sys.modules, "tensorboard", None)
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    (tmp_path / "without").mkdir()
+    check_sinks(["auto"])
+    log = Log(tmp_path / "without", 0)
+    log.row({"step": 1, "train/loss": 1.0})
+    log.close()
+    assert not list((tmp_path / "without").glob("events*"))
+    assert len(read_metrics(tmp_path / "without" / "metrics.jsonl")) == 1
+    with pytest.raises(UserError, match=r"pip install 'cuewise\[tensorboard\]'"):
+        check_sinks(["tensorboard"])

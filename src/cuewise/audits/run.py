@@ -16,6 +16,7 @@ from cuewise.audits.audit import Audit, Finding, choose
 from cuewise.audits.engine import Engine
 from cuewise.audits.keys import data_key
 from cuewise.audits.names import folder_names, short_names, unique_names
+from cuewise.audits.parquet import write_tables
 from cuewise.audits.ray_engine import RayEngine
 from cuewise.audits.saved import Saved
 from cuewise.audits.subject import AuditSettings, Subject
@@ -140,6 +141,7 @@ def _ask_all(
         document = describe(subject, model, questions, found, left, request)
         subject.folder.mkdir(parents=True, exist_ok=True)
         write_json(subject.folder / "audit.json", document, indent=1)
+        write_tables(document, subject.folder)
         documents.append((subject.folder, document))
     if not documents:
         raise UserError(" ".join(failed))

@@ -155,8 +155,11 @@ class Config:
         bool, "stop when --max-drop is passed, and keep the last encoder before that", WATCHING
     ] = False
     log: Annotated[
-        list[str], "where metrics go beside metrics.jsonl: tensorboard, wandb, mlflow, none", WATCHING, COMMAS
-    ] = field(default_factory=lambda: ["tensorboard"])
+        list[str],
+        "where metrics go beside metrics.jsonl: tensorboard, wandb, mlflow, none; auto is tensorboard where it is installed",
+        WATCHING,
+        COMMAS,
+    ] = field(default_factory=lambda: ["auto"])
     devices: Annotated[str, "auto, a number, cpu:2, cuda:4, mps", MACHINE] = "auto"
     num_nodes: Annotated[int, "machines, with torchrun or SLURM", MACHINE] = 1
     layers: Annotated[

@@ -39,6 +39,7 @@ class Cue(ABC):
     suppresses: ClassVar[bool] = (
         False  # a filter against texture that keeps the layout: `--suppress` takes it
     )
+    moves: ClassVar[bool] = False  # content changes its place: boxes and masks of the image no longer fit
     colour_only: ClassVar[bool] = (
         True  # `render` is given H×W×3 only; if false, H×W and other channel counts too
     )

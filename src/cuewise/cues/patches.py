@@ -177,6 +177,7 @@ class Patch(Cue):
 
     name = "patch"
     summary = "shuffled square patches: keep texture and colour, destroy shape"
+    moves = True
     colour_only = False
     patch_size: Annotated[str, "low:high in pixels [16:72 at 224 pixels, in proportion elsewhere]"] = ""
     overlap: Annotated[Overlap, "of patches in the source: allow, distinct, avoid"] = "allow"

@@ -63,6 +63,7 @@ class Quilting(FromPatches):
 
     name = "quilting"
     summary = "keep patches of texture, destroy their layout (image quilting)"
+    moves = True
     tries: Annotated[int, "random blocks of which the best is taken"] = 800
 
     def render(self, image: Pixels, drawn: Drawn) -> Pixels:

@@ -179,6 +179,7 @@ class Texture(FromPatches):
 
     name = "texture"
     summary = "keep local texture, destroy all layout (multiresolution synthesis)"
+    moves = True
     fast: Annotated[bool, "24 neighbours and 10 random candidates: a third of the time"] = False
     neighbours: Annotated[int, "k, the resolved neighbours that a candidate is compared on"] = 50
     random: Annotated[int, "m, random candidates per pixel"] = 50

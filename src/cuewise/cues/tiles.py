@@ -36,6 +36,7 @@ class Tiles(Cue):
 
     name = "tiles"
     summary = "shuffle tiles: keep the parts, remove their configuration"
+    moves = True
     tiles: Annotated[int, "tiles per side"] = 4
 
     def __post_init__(self) -> None:

@@ -13,6 +13,7 @@ from cuewise.report.markup import Html, el, join, name_of
 from cuewise.report.pictures import PictureFile, embed_all
 from cuewise.report.reading import ReadAudit, read_audits
 from cuewise.report.svg import can_draw, figure_svg, legend
+from cuewise.results import settings_text
 
 MOST_ROWS = 60  # of a table
 MOST_FIGURES = 6
@@ -28,6 +29,12 @@ def result_html(result: Mapping[str, Any]) -> Html:
     audits = list(_audits(result))
     loud = dict.fromkeys(f"{a.name}: {text}" for a in audits for text in a.loud)
     parts: list[object] = [el("p", el("strong", "Warning: "), text, style="color:#9b1c1c") for text in loud]
+    if isinstance(result.get("config"), dict):
+        parts.append(
+            el("details", el("summary", "configuration"), el("pre", settings_text(result["config"])))
+        )
+    if isinstance(result.get("plan"), list):
+        parts += [el("p", line) for line in result["plan"]]
     if "comparison" in result:
         parts.append(_table(result["comparison"]["columns"], result["comparison"]["rows"]))
     elif "scores" in result:

@@ -18,7 +18,7 @@ KEYS = ("step", "epoch")
 class Log:
     """Rows keep their order through a resume: rows after the checkpoint's step are cut off first."""
 
-    def __init__(self, folder: Path, step: int, sinks: Sequence[str] = ("tensorboard",)) -> None:
+    def __init__(self, folder: Path, step: int, sinks: Sequence[str] = ("auto",)) -> None:
         self.file = folder / "metrics.jsonl"
         if self.file.exists():
             rows = [r for r in read_metrics(self.file) if r["step"] <= step]

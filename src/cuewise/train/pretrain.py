@@ -188,10 +188,7 @@ def build(config: Config, out: Path, data: Dataset, fabric: Any, observers: Obse
     """Encoder, method, optimiser and loader, seeded and on their device."""
     check_facts(config, data)
     check_sinks(config.log)
-    if config.batch_size % (fabric.world_size * config.loop.accumulate):
-        raise UserError(
-            f"--batch-size {config.batch_size} must be a multiple of {fabric.world_size * config.loop.accumulate}"
-        )
+    check_share(config, fabric.world_size)
     torch.manual_seed(config.seed)
     if config.loop.deterministic and torch.cuda.is_available():
         torch.use_deterministic_algorithms(True, warn_only=True)
@@ -227,6 +224,13 @@ def build(config: Config, out: Path, data: Dataset, fabric: Any, observers: Obse
     run = Run(out, config, fabric, method, module, optimizer, loader, views, EpochEnd(val))
     run.checkup = checkup_of(run, data, val, observers)
     return run
+
+
+def check_share(config: Config, world: int) -> None:
+    """Every process gets the same number of images in every part of a batch."""
+    parts = world * config.loop.accumulate
+    if config.batch_size % parts:
+        raise UserError(f"--batch-size {config.batch_size} must be a multiple of {parts}")
 
 
 def share_statistics(method: Method, fabric: Any) -> None:

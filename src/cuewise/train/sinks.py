@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import importlib
+import importlib.util
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
@@ -73,21 +73,24 @@ class MLflow:
 
 
 SINKS: dict[str, Any] = {"tensorboard": TensorBoard, "wandb": WandB, "mlflow": MLflow}
+ALONE = ("none", "auto")
 
 
 def check_sinks(names: Sequence[str]) -> None:
     """Names that exist and whose package is installed."""
     for name in names:
-        if name == "none" and len(names) > 1:
-            raise UserError("--log none stands alone")
-        if name != "none" and name not in SINKS:
-            raise unknown("--log: there is no", name, [*SINKS, "none"])
-        if name in ("wandb", "mlflow"):
+        if name in ALONE and len(names) > 1:
+            raise UserError(f"--log {name} stands alone")
+        if name not in (*ALONE, *SINKS):
+            raise unknown("--log: there is no", name, [*SINKS, *ALONE])
+        if name in SINKS:
             extra(name)
 
 
 def open_sinks(names: Sequence[str], folder: Path, step: int) -> list[Sink]:
-    """Those that --log names."""
+    """Those that --log names; auto is TensorBoard where it is installed."""
+    if list(names) == ["auto"]:
+        names = ["tensorboard"] if importlib.util.find_spec("tensorboard") else []
     return [SINKS[name](folder, step) for name in names if name != "none"]
 
 

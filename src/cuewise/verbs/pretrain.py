@@ -31,11 +31,16 @@ def pretrain(
         bool, "with --resume: train for more --epochs than were planned, on the longer schedule"
     ] = False,
     overwrite: Annotated[bool, "replace the run in --out"] = False,
+    dry_run: Annotated[
+        bool,
+        "only check everything and show the configuration, the first views, memory and time; no run is written",
+    ] = False,
     **options: Annotated[Any, Of("cuewise.config.fields:Config")],
 ) -> Result:
     """Train an encoder from unlabelled images.
 
     cuewise pretrain photos --out runs/plain
+    cuewise pretrain photos --out runs/next --dry-run
     cuewise pretrain photos --out runs/shape --negatives patch --alpha 2 --suppress anisotropic
     """
     from cuewise import ahead
@@ -67,9 +72,12 @@ def pretrain(
     for layer in layers:
         refuse_code(layer, str(config), *typed)
     layers += typed
-    result = run_pretrain(
-        layers, Path(out), resume=resume, overwrite=overwrite, extend=extend, observers=observers()
-    )
+    asked_of_run: dict[str, Any] = {"resume": resume, "overwrite": overwrite, "extend": extend}
+    if dry_run:
+        from cuewise.train.dry_run import dry_run as look_ahead
+
+        return Result(look_ahead(layers, Path(out), **asked_of_run, observers=observers()))
+    result = run_pretrain(layers, Path(out), **asked_of_run, observers=observers())
     if Everyone().rank == 0:
         card_of_run(Path(out))
     return Result(result)
