@@ -29,7 +29,9 @@ def slim(document: Mapping[str, Any], *, commit: str = "", seen: str = "", note:
         if DECIMAL.search(text):
             raise UserError(f"{text[:60]!r}: measured numbers come from the stored values, not from a remark")
     environment = document.get("environment") or {}
-    found = {key: document.get(key) for key in KEPT}
+    found = {key: document.get(key) for key in KEPT} | {
+        "model": without_folders(str(document.get("model") or ""))
+    }
     kept = {
         "source": "results.json of cuewise reproduce",
         "command": without_folders(str(document.get("command", ""))),
