@@ -69,7 +69,8 @@ def overview(stored: Sequence[Stored], judged: Sequence[Judged], families: Mappi
         "",
         "Written by `python docs/results.py` from the stored values of every seed in [results/](results); no number here is "
         "typed by hand. Absolute accuracies are not comparable with the papers'; directions and differences are. "
-        "[reproduce.md](reproduce.md) says how a claim is judged, [results-details.md](results-details.md) has every table.",
+        "[reproduce.md](reproduce.md) says how a claim is judged, [results-details.md](results-details.md) has every table, "
+        "[results-three-seeds.md](results-three-seeds.md) earlier runs of studies that have not been repeated yet.",
         "",
         f"**{len(judged)} claims judged: {words}.** A verdict needs the 95 % interval over seeds of every decisive difference. "
         f"If none of these claims were true, chance alone would give at most {expected_by_chance(judged):.1f} *held* "
