@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -168,6 +169,20 @@ def test_a_run_is_never_overwritten_by_accident(whole: Path, folder: Path) -> No
 def test_resume_refuses_another_configuration_and_names_the_difference(whole: Path, folder: Path) -> None:
     with pytest.raises(UserError, match=r"size: 16 → 24"):
         pretrain(str(folder), out=str(whole), resume=True, negatives=["patch"], **{**SMALL, "size": 24})
+
+
+def test_a_run_of_an_older_version_is_resumed(whole: Path, folder: Path, tmp_path: Path) -> None:
+    """A setting that its config.yaml does not have yet is at its default; another value of it is another run."""
+    old = tmp_path / "old"
+    shutil.copytree(whole, old)
+    text = (old / "config.yaml").read_text()
+    (old / "config.yaml").write_text(text.replace("  checkpointing: false\n", ""))
+    assert "checkpointing" not in (old / "config.yaml").read_text()
+    pretrain(str(folder), out=str(old), resume=True, **SMALL)
+    (old / "config.yaml").write_text(text.replace("  checkpointing: false\n", ""))
+    settings = [*SMALL["set"], "loop.checkpointing=true"]
+    with pytest.raises(UserError, match=r"loop\.checkpointing: False → True"):
+        pretrain(str(folder), out=str(old), resume=True, **{**SMALL, "set": settings})
 
 
 def test_overwrite_does_not_delete_a_strangers_folder(folder: Path, tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from cuewise.config import Config, complete, difference, read_yaml, refuse_code, resolve
+from cuewise.config import Config, complete, difference, merge, read_yaml, refuse_code, resolve
 from cuewise.data import Dataset, Loader, auto_workers, open_data
 from cuewise.encoders.recompute import recompute_blocks
 from cuewise.errors import UserError
@@ -109,12 +109,19 @@ def planned(
             raise UserError(f"--extend needs more --epochs than the {saved['epochs']} that were planned")
         config.settings = saved.get(config.method_class.name, config.settings)  # fitted to the shorter run
         saved = {**saved, "epochs": config.epochs}
-    if saved is not None and (changed := difference(saved, config.as_dict())):
+    if saved is not None and (
+        changed := difference(_with_later_settings(saved, len(data)), config.as_dict())
+    ):
         longer = "; to train longer, add --extend" if any(c.startswith("epochs") for c in changed) else ""
         raise UserError(
             f"--resume with another configuration ({'; '.join(changed[:3])}); take it back, or use another --out{longer}"
         )
     return config, data, resuming
+
+
+def _with_later_settings(saved: dict[str, Any], images: int) -> dict[str, Any]:
+    """The configuration of a run, with the defaults of settings that a later version of cuewise has added."""
+    return merge(complete(resolve(saved), images).as_dict(), saved)
 
 
 @contextmanager
