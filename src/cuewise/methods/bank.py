@@ -61,6 +61,7 @@ class Bank(nn.Module):
         start = 2 * torch.rand(n, c, generator=generator) - 1
         self.register_buffer("memory", start / math.sqrt(c / 3))  # about unit length
         self.register_buffer("log_z", torch.tensor(math.nan))
+        self.settled = False  # whether log_z is known
 
     def others(self, index: Tensor, comm: Comm, generator: torch.Generator) -> Tensor:
         """B×m entries for each image, uniform over all but its own; the same draw however images are shared out."""
@@ -78,11 +79,18 @@ class Bank(nn.Module):
         s_n = torch.einsum("bc,bmc->bm", f, memory[others])  # B×m
         if s.loss == "softmax":
             return extended_nce(s_p, s_n, tau=s.temperature)
-        if bool(torch.isnan(self.log_z)):
-            both = torch.cat([s_p.unsqueeze(1), s_n], dim=1).detach()
-            each = comm.gather(log_partition(both, tau=s.temperature, images=len(memory)))
-            self.log_z.copy_(torch.logsumexp(each, 0) - math.log(len(each)))
+        if not self.settled:
+            self.settle(s_p, s_n, comm)
         return bank_nce(s_p, s_n, tau=s.temperature, images=len(memory), log_z=self.log_z)
+
+    @torch.no_grad()
+    def settle(self, s_p: Tensor, s_n: Tensor, comm: Comm) -> None:
+        """Estimate Z from the first batch of a run; a resumed run has it. Read once: each read waits for the device."""
+        if bool(torch.isnan(self.log_z)):
+            both = torch.cat([s_p.unsqueeze(1), s_n], dim=1)
+            each = comm.gather(log_partition(both, tau=self.settings.temperature, images=len(self.memory)))
+            self.log_z.copy_(torch.logsumexp(each, 0) - math.log(len(each)))
+        self.settled = True
 
     @torch.no_grad()
     def update(self, f: Tensor, index: Tensor, comm: Comm) -> None:
