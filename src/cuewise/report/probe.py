@@ -191,12 +191,17 @@ NAMES = {
     "pixel_accuracy": "Pixel accuracy",
     "voc07_ap": "VOC07 11-point AP at IoU 0.50 to 0.95",
     "voc07_ap50": "VOC07 11-point AP at IoU 0.50",
+    "voc07_ap75": "VOC07 11-point AP at IoU 0.75",
     "coco_ap": "COCO's AP at IoU 0.50 to 0.95",
+    "coco_ap50": "COCO's AP at IoU 0.50",
+    "coco_ap75": "COCO's AP at IoU 0.75",
     "top1": "Top-1 accuracy",
 }
 
 
 def readable(name: str) -> str:
-    """A score's name in words."""
+    """A score's name in words; of a set's path its last two parts."""
     head, _, where = clean(name).partition("/")
+    path, mark, options = where.partition("?")
+    where = "/".join(path.split("/")[-2:]) + mark + options
     return f"{NAMES.get(head, head)} on {where}" if where else NAMES.get(head, head)
