@@ -298,9 +298,10 @@ def audit(
     engine: str = "local",
     address: str | None = None,
     overwrite: bool = False,
+    masks: str | int | Path | None = None,
+    mask_value: str | int | Path | None = None,
     superclasses: str | int | Path | None = None,
     reference_errors: str | int | Path | None = None,
-    masks: str | int | Path | None = None,
     saliency_sets: str | int | Path | None = None,
     human: str | int | Path | None = None,
 ) -> Result:
@@ -325,9 +326,10 @@ def audit(
     engine: local, or ray for a cluster [local]
     address: of the Ray cluster
     overwrite: replace the audit in --out
+    masks: images named as those of --test, white where the object is, or a set with annotated objects [what --test knows]
+    mask_value: the value of an object's pixels in --masks, for index images
     superclasses: a JSON file of class and superclass, or imagenet-dogs, for accuracy on kinds and on their breeds
     reference_errors: a JSON file of a reference model's errors by corruption (mean, or five severities), for mCE
-    masks: images named as those of --test, white where the object is, for the share of saliency on it
     saliency_sets: test sets whose saliency is measured: names separated by commas, or all [the first labelled one]
     human: a CSV of people's decisions on the cue-conflict images, shown beside the model's
     """
@@ -347,9 +349,10 @@ def compare(
     device: str = "auto",
     workers: str | int = "auto",
     overwrite: bool = False,
+    masks: str | int | Path | None = None,
+    mask_value: str | int | Path | None = None,
     superclasses: str | int | Path | None = None,
     reference_errors: str | int | Path | None = None,
-    masks: str | int | Path | None = None,
     saliency_sets: str | int | Path | None = None,
     human: str | int | Path | None = None,
 ) -> Result:
@@ -369,9 +372,10 @@ def compare(
     device: auto, cpu, cuda, mps [auto]
     workers: processes that prepare images: auto or a number [auto]
     overwrite: replace the report in --out
+    masks: images named as those of --test, white where the object is, or a set with annotated objects [what --test knows]
+    mask_value: the value of an object's pixels in --masks, for index images
     superclasses: a JSON file of class and superclass, or imagenet-dogs, for accuracy on kinds and on their breeds
     reference_errors: a JSON file of a reference model's errors by corruption (mean, or five severities), for mCE
-    masks: images named as those of --test, white where the object is, for the share of saliency on it
     saliency_sets: test sets whose saliency is measured: names separated by commas, or all [the first labelled one]
     human: a CSV of people's decisions on the cue-conflict images, shown beside the model's
     """

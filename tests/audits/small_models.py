@@ -30,6 +30,20 @@ def photos(
     return root
 
 
+def masks(root: Path, images: Path) -> Path:
+    """A white square in the middle of each of the photos."""
+    for file in images.rglob("*.jpg"):
+        with Image.open(file) as image:
+            mask = Image.new("L", image.size)
+            mask.paste(
+                255, (image.width // 3, image.height // 3, 2 * image.width // 3, 2 * image.height // 3)
+            )
+        place = root / file.relative_to(images).with_suffix(".png")
+        place.parent.mkdir(parents=True, exist_ok=True)
+        mask.save(place)
+    return root
+
+
 def flat(root: Path, count: int = 8) -> Path:
     """Images without classes."""
     root.mkdir(parents=True)

@@ -14,7 +14,7 @@ from cuewise.audits.saved import Saved
 from cuewise.audits.subject import Subject
 from cuewise.audits.subjects import AuditRequest, load_seeded, prepare, read_settings
 from cuewise.checks.audit import as_json, check_finding, is_described
-from tests.audits.small_models import ENCODER, class_map, classifier, conflicts, flat, photos
+from tests.audits.small_models import ENCODER, class_map, classifier, conflicts, flat, masks, photos
 
 pytestmark = pytest.mark.slow
 
@@ -28,11 +28,11 @@ def answer(
 ) -> Answer:
     """All audits of one model."""
     sets.forget()
-    settings = read_settings(15, mapping)
+    questions = list(AUDITS.all().values())
+    settings = read_settings(15, mapping, {"masks": str(root / "masks")} if len(test) > 1 else {}, questions)
     encoder = load_seeded(model, 32, True if mapping else None, 0)
     request = AuditRequest(train, test, "auto", 0, settings)
     subject: Subject = prepare(model, "model", encoder, root / out, request, Engine(workers=0))
-    questions = list(AUDITS.all().values())
     plan.run_passes([(subject, questions)], subject.engine)
     return ask(subject, questions, Saved(root / out))
 
@@ -41,6 +41,7 @@ def answer(
 def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Answer]:
     root = tmp_path_factory.mktemp("audits")
     train, test = str(photos(root / "train", 4)), str(photos(root / "test", 5, seed=1))
+    masks(root / "masks", Path(test))
     both, bare = [test, str(conflicts(root / "conflicts"))], [str(flat(root / "flat"))]
     own, mapping = classifier(root), class_map(root)
     return {

@@ -33,6 +33,9 @@ NAMED = {  # what the documentation promises
         "boxes",
         "out-of-context",
         "learned",
+        "background",
+        "position",
+        "size",
     ),
 }
 QUICK = {
@@ -70,6 +73,18 @@ def generator(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+def masks_of(source: Path, folder: Path) -> Path:
+    """The middle of each image, white on black."""
+    for file in source.rglob("*.jpg"):
+        with Pillow.open(file) as image:
+            mask = Pillow.new("L", image.size)
+            mask.paste(255, (10, 10, 22, 24))
+        place = folder / file.relative_to(source).with_suffix(".png")
+        place.parent.mkdir(parents=True, exist_ok=True)
+        mask.save(place)
+    return folder
+
+
 def files(folder: Path) -> dict[str, str]:
     found = (p for p in folder.rglob("*") if p.is_file() and ".cuewise" not in p.parts)
     return {str(p.relative_to(folder)): hashlib.sha256(p.read_bytes()).hexdigest() for p in found}
@@ -94,6 +109,8 @@ def test_contract(kind: str, source: Path, generator: Path, tmp_path: Path) -> N
     options = {"set": QUICK.get(kind, {}), "seed": 3}
     if kind == "learned":
         options["set"] = {"generator": str(generator)}
+    if kind in ("background", "position", "size"):
+        options["set"] = {"masks": str(masks_of(source, tmp_path / "masks"))}
     src = None if makers()[kind].has_source else source
     first = make_set(kind, src, tmp_path / "a", workers=0, **options)
     assert first["made"] > 0

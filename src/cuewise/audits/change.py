@@ -10,8 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cuewise.audits.scenes import CHANGES, Scene, Scenes, scene_copy
 from cuewise.cues.corruptions import corruption_rng, variants
 from cuewise.cues.cue import Cue
+from cuewise.cues.cutout import PARTNERS
 from cuewise.cues.registry import cue
 from cuewise.encoders.embed import evaluation_view
 from cuewise.encoders.encoder import Encoder
@@ -21,7 +23,7 @@ Pixels = NDArray[np.uint8]
 
 @dataclass(frozen=True)
 class Change:
-    """A cue operator with its settings; without one the view stays as it is."""
+    """A cue operator with its settings, or a change of the object or its background; without one the view stays as it is."""
 
     cue: str = ""
     settings: tuple[tuple[str, Any], ...] = ()
@@ -56,17 +58,22 @@ class Input:
     def key(self) -> str:
         return f"{self.size} {self.interpolation}"
 
+    def see(self, image: Pixels) -> Pixels:
+        """What the model sees of an image."""
+        return evaluation_view(image, self.size, self.interpolation)
+
 
 @dataclass(frozen=True)
 class Copies:
     """Every change of an image for every input size, from one decoding: {input: V×S×S×3}.
 
-    The random numbers of a copy follow from (seed, name of the image, change) alone.
+    The random numbers of a copy follow from (seed, name of the image, change) alone. `scenes` says where objects are.
     """
 
     inputs: tuple[Input, ...]
     changes: tuple[Change, ...] = (CLEAN,)
     seed: int = 0
+    scenes: Scenes | None = None
 
     @property
     def count(self) -> int:
@@ -80,16 +87,32 @@ class Copies:
 
     @property
     def key(self) -> str:
-        return "\0".join([str(self.seed), *(c.key for c in self.changes)])
+        objects = [self.scenes.key] if self.scenes and self._objects else []
+        return "\0".join([str(self.seed), *(c.key for c in self.changes), *objects])
 
-    def views(self, image: Pixels, name: str, number: int = 0) -> dict[str, Pixels]:
-        """All copies of one image; `number` is its place in the set."""
-        return {i.key: np.stack(self._copies(image, name, i)) for i in self.inputs}
+    @property
+    def _objects(self) -> list[Change]:
+        """Changes of the object or of its background."""
+        return [c for c in self.changes if c.cue in CHANGES]
 
-    def _copies(self, image: Pixels, name: str, taken: Input) -> list[Pixels]:
-        view = evaluation_view(image, taken.size, taken.interpolation)
-        corrupted = corrupted_copies(view, self.changes, name, self.seed)
-        return [self._copy(view, c, name) if c not in corrupted else corrupted[c] for c in self.changes]
+    def attached(self, number: int) -> Scene | None:
+        """What the copies of an image take beside its pixels; `number` is its place in the set."""
+        if self.scenes is None or not self._objects:
+            return None
+        kinds = {str(dict(c.settings).get("kind")) for c in self._objects}
+        return self.scenes.attached(number, sorted(kinds & set(PARTNERS)))
+
+    def views(
+        self, image: Pixels, name: str, number: int = 0, scene: Scene | None = None
+    ) -> dict[str, Pixels]:
+        """All copies of one image; `scene` is what `attached` gives."""
+        return {i.key: np.stack(self._copies(image, name, i, scene)) for i in self.inputs}
+
+    def _copies(self, image: Pixels, name: str, taken: Input, scene: Scene | None) -> list[Pixels]:
+        view = taken.see(image)
+        found = corrupted_copies(view, self.changes, name, self.seed)
+        found |= {c: scene_copy(view, c.cue, dict(c.settings), scene, taken.see) for c in self._objects}
+        return [self._copy(view, c, name) if c not in found else found[c] for c in self.changes]
 
     def _copy(self, view: Pixels, c: Change, name: str) -> Pixels:
         if not c.cue:

@@ -73,3 +73,19 @@ def protocol_of(subject: Subject, what: str) -> str:
     return (
         f"{subject.answerer(data).probe.protocol}; {what} of {len(labels) - unknown} images of {name}{left}"
     )
+
+
+def difference(name: str, hits: Right, protocol: str) -> Score:
+    """Mean of N×2, first minus second column, over images; the interval is that of paired answers.
+
+    Half an observation of each outcome (both, neither, only the first, only the second) is added for the interval, as for
+    differences of paired proportions (Agresti & Min 2005): it does not vanish where all answers agree.
+    """
+    good = hits[~np.isnan(hits).any(1)]
+    apart = good[:, 0] - good[:, 1]
+    n = len(apart) + 2
+    centre = float(apart.sum()) / n
+    half = scores.Z95 * float(np.sqrt(((apart @ apart + 1) / n - centre**2) / n))
+    value = float(apart.mean()) if len(apart) else float("nan")
+    low, high = min(value, max(-1.0, centre - half)), max(value, min(1.0, centre + half))
+    return Score(name, value, low, high, len(apart), protocol + lost(hits))

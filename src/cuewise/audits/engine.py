@@ -20,6 +20,7 @@ from cuewise.audits.answerer import Answerer, Ids
 from cuewise.audits.change import CLEAN, Change, Copies, Input, Pixels
 from cuewise.audits.keys import data_key
 from cuewise.audits.saved import Rows, Saved
+from cuewise.audits.scenes import Scene, Scenes
 from cuewise.data import Dataset, Sample, Shown, auto_workers, ordered
 from cuewise.encoders import Encoder
 from cuewise.encoders.embed import Embeddings, evaluating
@@ -46,8 +47,13 @@ class Rendering(Protocol):
 
     @property
     def key(self) -> str: ...
-    def views(self, image: Pixels, name: str, number: int = 0) -> dict[str, Pixels]:
-        """{input: V×S×S×3}; `number` is the image's place in the set."""
+    def attached(self, number: int) -> Scene | None:
+        """What the views of an image take beside its pixels; `number` is its place in the set."""
+
+    def views(
+        self, image: Pixels, name: str, number: int = 0, scene: Scene | None = None
+    ) -> dict[str, Pixels]:
+        """{input: V×S×S×3}; `scene` is what `attached` gives."""
 
 
 class Looks(Protocol):
@@ -137,10 +143,15 @@ class Pass:
 
 
 def copies(
-    name: str, data: Dataset, viewers: Sequence[Viewer], changes: tuple[Change, ...] = (CLEAN,), seed: int = 0
+    name: str,
+    data: Dataset,
+    viewers: Sequence[Viewer],
+    changes: tuple[Change, ...] = (CLEAN,),
+    seed: int = 0,
+    scenes: Scenes | None = None,
 ) -> Pass:
     """A pass over changed copies of the images."""
-    return Pass(name, data, viewers, Copies(inputs_of(viewers), changes, seed))
+    return Pass(name, data, viewers, Copies(inputs_of(viewers), changes, seed, scenes))
 
 
 def inputs_of(viewers: Sequence[Looks]) -> tuple[Input, ...]:
@@ -156,7 +167,9 @@ class Rendered:
     first: int = 0
 
     def __call__(self, sample: Sample, rng: np.random.Generator) -> Shown:
-        return Shown({**self.rendering.views(sample.image, sample.name, self.first + sample.index)})
+        number = self.first + sample.index
+        scene = self.rendering.attached(number)
+        return Shown({**self.rendering.views(sample.image, sample.name, number, scene)})
 
     def warm_up(self) -> None:
         """Compile what the views need, on noise."""

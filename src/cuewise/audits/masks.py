@@ -1,22 +1,51 @@
-"""Masks of objects that the user gives: found by the images' names, and the share of a map that falls inside."""
+"""Masks of objects that the user gives, and the share of a map that falls inside."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cuewise.audits.answers import Answers
-from cuewise.data import open_data
+from cuewise.audits.keys import data_key
+from cuewise.audits.subject import Subject
+from cuewise.data import BrokenImage, Dataset, open_data
+from cuewise.data.object_masks import ObjectMasks, object_masks
 from cuewise.encoders.embed import evaluation_view
 from cuewise.errors import UserError
 
 Maps = NDArray[np.float32]
 
 
-def masks_option(typed: str) -> str:
+@dataclass(frozen=True)
+class GivenMasks:
+    """--masks as typed, and the key of what is there."""
+
+    spec: str
+    key: str
+    data: Dataset = field(repr=False, compare=False)
+
+
+def masks_option(typed: str) -> GivenMasks:
     """A set of masks; one that does not exist is refused now."""
-    open_data(typed)
-    return typed
+    data = open_data(typed)
+    return GivenMasks(typed, data_key(data), data)
+
+
+def value_option(typed: str) -> int:
+    """The value of an object's pixels in a mask."""
+    if not typed.isdigit() or int(typed) > 255:
+        raise UserError(f"--mask-value {typed}: a whole number from 0 to 255")
+    return int(typed)
+
+
+def masks_for(subject: Subject, data: Dataset, name: str) -> ObjectMasks:
+    """Where the objects of a set are: by --masks, else by what the set knows."""
+    given, value = subject.option("masks"), subject.option("mask_value")
+    if given is None:
+        return object_masks(data, None, value, "--masks", name)
+    return object_masks(data, given.data, value, f"--masks {given.spec}", name)
 
 
 def coverage(maps: Maps, masks: NDArray[np.bool_]) -> NDArray[np.float64]:
@@ -27,24 +56,18 @@ def coverage(maps: Maps, masks: NDArray[np.bool_]) -> NDArray[np.float64]:
 
 
 def masks_of(
-    spec: str, said: Answers, size: int, interpolation: str
+    subject: Subject, said: Answers, size: int, interpolation: str
 ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """The rows that have a mask, and the masks as the model would see them: the file of the same name, whatever its ending."""
-    data = open_data(spec)
-    place = {stem(data.name(i)): i for i in range(len(data))}
-    rows = [r for r in range(len(said.index)) if stem(said.image_name(r)) in place]
+    """The rows that have a mask, and the masks as the model would see them."""
+    masks = masks_for(subject, said.data, said.name)
+    rows, found = [], []
+    why = ""
+    for row, i in enumerate(said.index.tolist()):
+        try:
+            found.append(evaluation_view(masks.image(i), size, interpolation).mean(2) >= 128)
+            rows.append(row)
+        except BrokenImage as error:
+            why = str(error)
     if not rows:
-        raise UserError(
-            f"--masks {spec}: none of its {len(data)} files is named as an image of {said.name} "
-            f"(one of those is {said.image_name(0)})"
-        )
-    found = [
-        evaluation_view(data.image(place[stem(said.image_name(r))]), size, interpolation).mean(2) >= 128
-        for r in rows
-    ]
+        raise UserError(f"--masks {subject.option('masks').spec}: no mask can be used; {why}")
     return np.array(rows), np.stack(found)
-
-
-def stem(name: str) -> str:
-    """A file's name without its ending."""
-    return name.rpartition(".")[0] or name

@@ -32,6 +32,7 @@ from cuewise.audits.change import CLEAN, Change
 from cuewise.audits.engine import Engine, Outputs, Pass, Viewer, copies, inputs_of
 from cuewise.audits.keys import data_key
 from cuewise.audits.pairs import Embedder, PairSettings, PairViews, embedder_of, pair_work
+from cuewise.audits.scenes import Scenes
 from cuewise.data import Dataset
 from cuewise.encoders import Encoder
 from cuewise.encoders.cached import weights_hash
@@ -57,6 +58,7 @@ class Measured:
     )  # by key of the set and of who answers
     near: dict[tuple[str, Change], Near] = field(default_factory=dict)  # by key of the set
     probes: dict[str, LinearProbe] = field(default_factory=dict)
+    scenes: dict[str, Scenes] = field(default_factory=dict)  # where objects are, by key of the set
 
     @cached_property
     def weights(self) -> str:
@@ -85,8 +87,7 @@ class Measured:
             known[CLEAN] = found.index, answerer.say(found.features)
         rest = tuple(c for c in missing if c != CLEAN)
         if rest:
-            work = copies(self._title(what or "copies"), data, [self.viewer(answerer)], rest, self.seed)
-            self.remember(data, self.engine.run(work)[0], answerer)
+            self.remember(data, self._pass(what or "copies", data, answerer, rest), answerer)
         return known
 
     def cosines(self, data: Dataset, answerer: Answerer, changes: Sequence[Change]) -> dict[Change, Near]:
@@ -94,9 +95,13 @@ class Measured:
         key = data_key(data)
         missing = tuple(c for c in changes if (key, c) not in self.near)
         if missing:
-            work = copies(self._title("copies"), data, [self.viewer(answerer)], (CLEAN, *missing), self.seed)
-            self.remember(data, self.engine.run(work)[0], answerer)
+            self.remember(data, self._pass("copies", data, answerer, (CLEAN, *missing)), answerer)
         return {c: self.near[key, c] for c in changes}
+
+    def _pass(self, what: str, data: Dataset, answerer: Answerer, changes: tuple[Change, ...]) -> Outputs:
+        scenes = self.scenes.get(data_key(data))
+        work = copies(self._title(what), data, [self.viewer(answerer)], changes, self.seed, scenes)
+        return self.engine.run(work)[0]
 
     def remember(self, data: Dataset, fresh: Outputs, answerer: Answerer | None = None) -> None:
         """Keep the result of a pass: features of clean views, answers to changed ones, their cosines."""

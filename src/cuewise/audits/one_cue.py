@@ -12,8 +12,10 @@ from cuewise.audits.audit import Finding, Needs
 from cuewise.audits.change import CLEAN, Change, Copies
 from cuewise.audits.changed import chance, protocol_of, right, share
 from cuewise.audits.figures import figure, series
+from cuewise.audits.keys import data_key
 from cuewise.audits.kinds import Kind
 from cuewise.audits.measures import Right
+from cuewise.audits.scenes import CHANGES
 from cuewise.audits.subject import Subject
 from cuewise.data import Dataset
 from cuewise.scores import Score
@@ -86,11 +88,14 @@ def gallery(subject: Subject, change: Change, kind: str, what: str) -> dict[str,
     answerer = subject.answerer(data)
     labels, (index, answers) = answerer.labels(data), subject.answers_to(change)
     viewer = subject.viewer(None)
-    render = Copies((viewer.input,), (CLEAN, change), subject.seed)
+    scenes = subject.model.scenes.get(data_key(data))
+    render = Copies((viewer.input,), (CLEAN, change), subject.seed, scenes)
+    if change.cue in CHANGES and scenes is not None:
+        index, answers = index[scenes.usable[index]], answers[scenes.usable[index]]
     items = []
     for n, row in enumerate(np.random.default_rng(subject.seed).permutation(len(index))[:SHOWN]):
         i = int(index[row])
-        pair = render.views(data.image(i), data.name(i))[viewer.input.key]
+        pair = render.views(data.image(i), data.name(i), i, render.attached(i))[viewer.input.key]
         answer = answerer.classes[answers[row]] if answers[row] >= 0 else "nothing"
         true = answerer.classes[labels[i]] if labels[i] >= 0 else "another class"
         items.append(

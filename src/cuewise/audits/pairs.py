@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 from cuewise.audits.answerer import Ids, Unasked
 from cuewise.audits.change import Change, Input, Pixels
+from cuewise.audits.scenes import Scene
 from cuewise.cues import patches
 from cuewise.cues.texture import Texture
 from cuewise.encoders.cached import weights_hash
@@ -65,7 +66,12 @@ class PairViews:
     def key(self) -> str:
         return f"{self.settings.key}\0{self.numbers}"
 
-    def views(self, image: Pixels, name: str, number: int = 0) -> dict[str, Pixels]:
+    def attached(self, number: int) -> None:
+        return None
+
+    def views(
+        self, image: Pixels, name: str, number: int = 0, scene: Scene | None = None
+    ) -> dict[str, Pixels]:
         out = {}
         for taken in self.inputs:
             recipe = self.settings.recipe or recipe_of(taken.size)

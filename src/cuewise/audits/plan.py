@@ -150,7 +150,9 @@ def _run(one: PlannedPass, engine: Engine) -> None:
     if not able:
         return
     viewers = [s.viewer(a) for s, a in able]
-    work = copies(one.name, one.data, viewers, changes, able[0][0].seed)
+    first = able[0][0]
+    scenes = first.model.scenes.get(data_key(one.data))
+    work = copies(one.name, one.data, viewers, changes, first.seed, scenes)
     if engine.bar:
         engine.bar.skip(engine.done(work))
     for (subject, answerer), seen in zip(able, engine.run(work)):

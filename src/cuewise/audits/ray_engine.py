@@ -10,15 +10,17 @@ import pickle
 from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import torch
 
 import cuewise
+from cuewise.audits.change import Copies
 from cuewise.audits.engine import Engine, Looks, Pass, Rendering
 from cuewise.audits.saved import Rows, Saved
+from cuewise.audits.scenes import Scene
 from cuewise.cluster import connect, load_ray
 from cuewise.data import BrokenImage, Image, decode
 from cuewise.data.workers import prepare_worker
@@ -39,6 +41,7 @@ class SentImage:
     name: str
     data: bytes | Image | None
     why: str = ""
+    scene: Scene | None = None
 
 
 @dataclass(frozen=True)
@@ -69,7 +72,7 @@ def judged(job: Job, upto: int, pieces: list[SentImage]) -> Rows:
     views, index, skipped = [], [], []
     for piece in pieces:
         try:
-            views.append(job.rendering.views(_image(piece), piece.name, piece.index))
+            views.append(job.rendering.views(_image(piece), piece.name, piece.index, piece.scene))
             index.append(piece.index)
         except BrokenImage as error:
             skipped.append((error.name, error.why))
@@ -103,7 +106,7 @@ class RayEngine(Engine):
     def stream(self, work: Pass, start: int) -> Iterator[Rows]:
         """Tasks in order, several under way."""
         viewers = [v.on_cpu() for v in work.viewers]
-        packed = pickle.dumps(Job(cuewise.__version__, work.rendering, viewers))
+        packed = pickle.dumps(Job(cuewise.__version__, portable(work.rendering), viewers))
         key, job = hashlib.sha256(packed).hexdigest(), self.ray.put(packed)
         task = self.ray.remote(num_cpus=1, max_retries=RETRIES)(look_at)
         pending: deque[Any] = deque()
@@ -136,6 +139,11 @@ class RayEngine(Engine):
         return rows
 
 
+def portable(rendering: Rendering) -> Rendering:
+    """Without the sets that only this machine can read: what they give travels with each image."""
+    return replace(rendering, scenes=None) if isinstance(rendering, Copies) else rendering
+
+
 def _pieces(work: Pass, first: int, upto: int) -> list[SentImage]:
     return [_piece(work, i) for i in range(first, upto)]
 
@@ -144,6 +152,7 @@ def _piece(work: Pass, i: int) -> SentImage:
     name = work.data.name(i)
     try:
         data = work.data.read(i)
-        return SentImage(i, name, data if data is not None else work.data.image(i))
+        image = data if data is not None else work.data.image(i)
+        return SentImage(i, name, image, scene=work.rendering.attached(i))
     except BrokenImage as error:
         return SentImage(i, name, None, error.why)

@@ -18,7 +18,7 @@ from cuewise.audits.audit import Finding, audit
 from cuewise.audits.gradcam import grad_cam
 from cuewise.audits.head import Grouped, Head
 from cuewise.audits.kinds import AuditOption, Kind
-from cuewise.audits.masks import Maps, coverage, masks_of, masks_option
+from cuewise.audits.masks import Maps, coverage, masks_of, masks_option, value_option
 from cuewise.audits.subject import Subject
 from cuewise.encoders.embed import evaluation_view
 from cuewise.errors import UserError
@@ -61,8 +61,11 @@ SIDE = 192  # pixels of an overlay
     options=(
         AuditOption(
             "masks",
-            "images named as those of --test, white where the object is, for the share of saliency on it",
+            "images named as those of --test, white where the object is, or a set with annotated objects [what --test knows]",
             masks_option,
+        ),
+        AuditOption(
+            "mask_value", "the value of an object's pixels in --masks, for index images", value_option
         ),
         AuditOption(
             "saliency_sets",
@@ -110,8 +113,8 @@ def saliency_on(subject: Subject, said: Answers, ending: str) -> Finding:
         scores.mean(f"saliency_entropy{ending}", nats, f"nats; {protocol}"),
     ])  # fmt: skip
     columns = {"area": np.round(area, 6).tolist(), "spread": np.round(nats, 6).tolist()}
-    if (given := subject.option("masks")) is not None:
-        rows, masks = masks_of(given, said, maps.shape[1], subject.encoder.card.interpolation)
+    if subject.option("masks") is not None:
+        rows, masks = masks_of(subject, said, maps.shape[1], subject.encoder.card.interpolation)
         inside = coverage(maps[rows], masks)
         inside = inside[np.isfinite(inside)]
         how = f"share of saliency inside the mask; masks of {len(rows)} of {len(maps)} images; {protocol}"

@@ -48,6 +48,10 @@ class ShapesSource:
         )
         return Facts(labels=c["present"][i], boxes=boxes, masked=partial(self.shapes.mask, i))
 
+    def outline(self, i: int) -> NDArray[np.bool_] | None:
+        """H×W: where the objects are."""
+        return self.shapes.outline(i)
+
     def __len__(self) -> int:
         return len(self.shapes)
 

@@ -202,5 +202,19 @@ def scene_mask(out: NDArray[np.uint8], fields: NDArray[np.int16], key: Any, shap
                     out[y, x] = shapes[j] + 1
 
 
+@kernel
+def single_mask(
+    out: NDArray[np.uint8], fields: NDArray[np.int16], key: Any, shape: int, turn: int, flat: bool
+) -> None:
+    """1 where the single object of an image covers more than half of a pixel; flat: a silhouette or a sketch."""
+    pose = np.zeros(POSE, np.int64)
+    cover = np.empty((out.shape[0], out.shape[1]), np.int64)
+    single_pose(mix(key, np.uint64(PLACE)), turn, pose)
+    coverage(fields[shape], pose, TEXTURED, key if flat else mix(key, np.uint64(OBJECT)), cover)
+    for y in range(out.shape[0]):
+        for x in range(out.shape[1]):
+            out[y, x] = cover[y, x] > 128
+
+
 def turn_steps(degrees: int) -> int:
     return degrees * TURN // 360

@@ -11,10 +11,19 @@ from urllib.parse import parse_qsl
 import numpy as np
 from numpy.typing import NDArray
 
-from cuewise.data.shapes.compose import pictures, scene_boxes, scene_mask, turn_steps
+from cuewise.data.shapes.compose import (
+    FULL_FRAME,
+    SCENE,
+    pictures,
+    scene_boxes,
+    scene_mask,
+    single_mask,
+    turn_steps,
+)
 from cuewise.data.shapes.fields import distance_fields
 from cuewise.data.shapes.hashing import stream_keys
 from cuewise.data.shapes.outlines import SHAPES, outlines
+from cuewise.data.shapes.raster import SILHOUETTE, SKETCH
 from cuewise.data.shapes.splits import SPLITS, Keys, Law, Options
 from cuewise.data.shapes.textures import TEXTURES
 from cuewise.errors import UserError
@@ -144,6 +153,19 @@ class ShapeSet:
         out = np.empty((self.size, self.size), np.uint8)
         scene_mask(out, distance_fields(), keys[i], law.shapes[i], turn_steps(self.options.turn))
         return out
+
+    def outline(self, i: int) -> NDArray[np.bool_] | None:
+        """size×size, true where an object is; None where the texture fills the frame."""
+        mode = SPLITS[self.split].mode
+        if mode == FULL_FRAME:
+            return None
+        if mode == SCENE:
+            return self.mask(i) > 0
+        keys, law = self._law()
+        out = np.empty((self.size, self.size), np.uint8)
+        flat, turn = mode in (SILHOUETTE, SKETCH), turn_steps(self.options.turn)
+        single_mask(out, distance_fields(), keys[i], law.shapes[i, 0], turn, flat)
+        return np.rot90(out, law.quarters[i]).astype(bool)
 
     def _law(self) -> tuple[Keys, Law]:
         if self._made is None:
