@@ -43,17 +43,20 @@ def fill_hole(image: Pixels, mask: Mask) -> Pixels:
 def _pulled(known: NDArray[np.float32], weight: NDArray[np.float32]) -> NDArray[np.float32]:
     """Weighted means where there are any, those of the half as large image elsewhere."""
     height, width = weight.shape
-    own = known / np.maximum(weight, 1e-6)[..., None]
+    own = np.asarray(known / np.maximum(weight, np.float32(1e-6))[..., None], np.float32)
     if weight.min() >= 1 or max(height, width) == 1:
         return own
     size = (-(-width // 2), -(-height // 2))
-    small = _pulled(
-        cv2.resize(known, size, interpolation=cv2.INTER_AREA).reshape(size[1], size[0], 3),
-        cv2.resize(weight, size, interpolation=cv2.INTER_AREA).reshape(size[1], size[0]),
-    )
-    up = cv2.resize(small, (width, height), interpolation=cv2.INTER_LINEAR).reshape(height, width, 3)
+    small = _pulled(_resized(known, size, cv2.INTER_AREA), _resized(weight, size, cv2.INTER_AREA))
+    up = _resized(small, (width, height), cv2.INTER_LINEAR)
     share = np.minimum(weight, 1)[..., None]
     return np.asarray(share * own + (1 - share) * up, np.float32)
+
+
+def _resized(array: NDArray[np.float32], size: tuple[int, int], way: int) -> NDArray[np.float32]:
+    """size: width and height."""
+    out = cv2.resize(array, size, interpolation=way)
+    return np.asarray(out, np.float32).reshape(size[1], size[0], *array.shape[2:])
 
 
 def change_background(
