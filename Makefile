@@ -5,13 +5,16 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.cuewise-ready
 # tests run side by side where there are cores; each one computes with a single thread
 JOBS ?= 2
+FAST := not (browser or cluster or docs or kill or shell or slow)
+LOWEST ?= .venv-lowest
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-fast setup lint types bench docs format clean
+.PHONY: help demo test test-fast test-lowest setup lint types bench docs format clean
 
 help:
 	@echo "make demo    pretrain two encoders on embedded images, audit both, write runs/demo/report.html"
 	@echo "make test    run every test          make test-fast   those that take no process, browser or training run"
+	@echo "make test-lowest   those again, with the lowest versions of all dependencies (TORCH=cpu for torch without CUDA)"
 	@echo "make setup   install only        make lint / types / format   check the code"
 	@echo "make bench   the performance table, against the peers        make docs   the pictures in docs/"
 
@@ -31,7 +34,18 @@ test: setup
 	$(BIN)/python -m pytest --numprocesses $(JOBS) --dist worksteal
 
 test-fast: setup
-	$(BIN)/python -m pytest --numprocesses $(JOBS) --dist worksteal -m "not (browser or cluster or docs or kill or shell or slow)"
+	$(BIN)/python -m pytest --numprocesses $(JOBS) --dist worksteal -m "$(FAST)"
+
+# the lowest versions that pyproject.toml allows, in an environment of their own; TORCH=cpu takes torch without CUDA
+test-lowest:
+	test -x $(LOWEST)/bin/python || $(PYTHON) -m venv $(LOWEST)
+	$(LOWEST)/bin/python -m pip install --quiet --disable-pip-version-check uv
+	$(LOWEST)/bin/uv pip compile --quiet --python $(LOWEST)/bin/python --resolution lowest-direct --extra test \
+		$(if $(TORCH),--torch-backend $(TORCH)) pyproject.toml --output-file $(LOWEST)/lowest.txt
+	$(LOWEST)/bin/uv pip install --quiet --python $(LOWEST)/bin/python \
+		$(if $(TORCH),--torch-backend $(TORCH)) --requirement $(LOWEST)/lowest.txt
+	$(LOWEST)/bin/uv pip install --quiet --python $(LOWEST)/bin/python --no-deps --editable .
+	$(LOWEST)/bin/python -m pytest --numprocesses $(JOBS) --dist worksteal -m "$(FAST)"
 
 lint: setup
 	$(BIN)/ruff check src tests benchmarks
@@ -54,4 +68,4 @@ docs: setup
 	$(BIN)/python docs/results.py
 
 clean:
-	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .hypothesis src/*.egg-info
+	rm -rf $(VENV) $(LOWEST) build dist .mypy_cache .ruff_cache .hypothesis src/*.egg-info

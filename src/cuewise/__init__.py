@@ -12,7 +12,7 @@ from cuewise.verbs import VERBS
 
 keep_kernels()
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 _FROM = {
     **{name: (verb.__module__, verb.__name__) for name, verb in VERBS.items()},
     "Interrupted": ("cuewise.errors", "Interrupted"),
