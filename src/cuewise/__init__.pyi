@@ -535,6 +535,8 @@ def inspect(
     *data: str | Path | Sequence[str | Path],
     out: str | Path,
     only: str | Sequence[str] | None = None,
+    masks: str | Path | None = None,
+    mask_value: int | None = None,
     seed: int = 0,
     workers: str | int = "auto",
     overwrite: bool = False,
@@ -544,6 +546,8 @@ def inspect(
     data: folders, archives, shards or data sets of images, joined; DATA?classes=imagenet100 takes some classes
     out: folder for inspect.json and report.html
     only: clues to judge, separated by commas (see `cuewise list clues`) [all]
+    masks: masks named as the images, white where the object is, for the clue silhouette [what DATA knows]
+    mask_value: the value of an object's pixels in --masks, for index images
     seed: seed of everything random [0]
     workers: processes that prepare images: auto or a number [auto]
     overwrite: replace the inspection in --out

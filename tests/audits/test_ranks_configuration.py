@@ -49,6 +49,54 @@ def test_reliance_on_configuration() -> None:
     assert reliance(np.tile([1.0, 0, 0, 0], 100), half, 0.25, "") is None  # nothing to lose
 
 
+class Outlines(nn.Module):
+    """What is dark, on a coarse grid: a network on silhouettes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.scale = nn.Parameter(torch.ones(()))
+
+    def forward(self, x: Tensor) -> Tensor:
+        dark = (x.mean(1, keepdim=True) < 0.5).float() * self.scale
+        return nn.functional.adaptive_avg_pool2d(dark, 12).flatten(1)
+
+
+def test_a_network_on_silhouettes_ranks_textures_at_chance(tmp_path: Path) -> None:
+    test = ["shapes:silhouette?n=160&size=32&part=test", "shapes:texture_only?n=320&size=32&part=test"]
+    found = cuewise.audit(
+        Outlines(), out=tmp_path, train="shapes:silhouette?n=480&size=32", test=test, only="ranks", size=32,
+        workers=0, answers="probe",
+    )  # fmt: skip
+    shape, texture = ({s["name"]: s for s in found["scores"]}[n] for n in NAMES)
+    chance = random_rank(16, 1)
+    assert shape["low"] > 2 * chance
+    assert texture["low"] < chance < texture["high"]
+    assert texture["n"] == 320
+
+
+NAMES = ("ranks/shapes:silhouette/shape", "ranks/shapes:texture_only/texture")
+
+
+def test_folders_of_refined_bias(tmp_path: Path) -> None:
+    """Both folders are recognised below one, or one by one; classes are known by ImageNet's names."""
+    from cuewise.audits.head import map_for
+    from cuewise.audits.sets import refined, split_role
+
+    root = tmp_path / "datasets"
+    for part, name in (("refined_bias_shape", "balloon"), ("refined_bias_texture", "brain_coral")):
+        (root / part / name).mkdir(parents=True)
+    assert [split_role(s)[0] for s in refined(str(root))] == ["shape", "texture"]
+    assert refined(f"{root}/refined_bias_shape") == [f"shape={root}/refined_bias_shape"]
+    assert refined("photos") == ["photos"]
+    found = map_for(("balloon", "brain_coral", "book"), 1000, None)
+    assert found is not None
+    outputs, how = found
+    assert (list(outputs["balloon"]), list(outputs["brain_coral"])) == ([417], [109])
+    assert len(outputs) == 1000  # the whole label space stays
+    assert "2 of 3 classes" in how
+    assert map_for(("photo", "sketch", "balloon"), 1000, None) is None
+
+
 class Parts(nn.Module):
     """The mean over the image of colours: an encoder for which places do not exist."""
 

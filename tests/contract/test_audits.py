@@ -19,7 +19,13 @@ from tests.audits.small_models import ENCODER, class_map, classifier, conflicts,
 pytestmark = pytest.mark.slow
 
 LABEL_FREE = {"retrieval", "similarity"}
-NEED_MORE = {"coarse_fine", "heads", "uncertainty", "context"}  # a hierarchy, several spaces, objects
+NEED_MORE = {
+    "anagrams",
+    "coarse_fine",
+    "heads",
+    "uncertainty",
+    "context",
+}  # pairs, a hierarchy, spaces, objects
 Answer = tuple[dict[str, Finding], dict[str, str]]
 
 

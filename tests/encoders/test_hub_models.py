@@ -158,7 +158,7 @@ def test_audit_zero_shot_and_headless(
     model = clip if which == "open_clip" else f"hf:{hf_clip}"
     prompts = tmp_path / "prompts.txt"
     prompts.write_text("a photo of a {}.\nthe {}.\n")
-    common = {"only": "accuracy,color,ranks", "limit": 6, "workers": 0}
+    common = {"only": "accuracy,color,confidence", "limit": 6, "workers": 0}
     found = cuewise.audit(model, out=tmp_path / "text", test=sets[1], prompts=prompts, **common)
     scores = {s["name"]: s for s in found["scores"]}
     top = next(s for name, s in scores.items() if name.startswith("head/"))
@@ -175,10 +175,34 @@ def test_audit_zero_shot_and_headless(
              for p in ("a photo of a {}.", "the {}.")]  # fmt: skip
     said = (unit @ nn.functional.normalize(torch.stack(words).mean(0), dim=1).T).argmax(1).numpy()
     assert np.isclose(top["value"], (said == features.labels).mean())
+    each = [one_prompt(model, sets[1], p, tmp_path) for p in ("a photo of a {}.", "the {}.")]
+    for name, score in scores.items():
+        spread = 1.959964 * np.std([e[name] for e in each], ddof=1)
+        assert (spread > 0) == ("images and prompts" in score["protocol"]), name
+        if spread > 0:  # the interval covers both
+            assert min(score["high"], 1) - score["value"] >= min(spread, 1 - score["value"]) - 1e-9, name
+    assert any("images and prompts" in s["protocol"] for s in scores.values())
     headless = cuewise.audit(
         model, out=tmp_path / "probe", train=sets[0], test=sets[1], only="accuracy", workers=0
     )
     assert any(s["name"].startswith("linear/") for s in headless["scores"])
+
+
+def one_prompt(model: str, test: str, prompt: str, out: Path) -> dict[str, float]:
+    """The same scores with one prompt alone."""
+    file = out / f"{len(prompt)}.txt"
+    file.write_text(prompt)
+    found = cuewise.audit(
+        model,
+        out=out / f"only-{len(prompt)}",
+        test=test,
+        prompts=file,
+        only="accuracy,color,confidence",
+        limit=6,
+        workers=0,
+    )
+    assert all("and prompts" not in s["protocol"] for s in found["scores"])
+    return {s["name"]: s["value"] for s in found["scores"]}
 
 
 def test_the_interval_covers_prompts() -> None:

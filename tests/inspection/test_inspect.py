@@ -120,6 +120,24 @@ def test_too_little_to_judge_is_said(tmp_path: Path) -> None:
     assert out["shared"][0]["same"] == 4  # a and b have the same pictures
 
 
+def test_masks_of_a_user(two: Path, tmp_path: Path) -> None:
+    """The object of one class is high, that of the other wide; the images are noise."""
+    for k, c in enumerate("ab"):
+        for i in range(12):
+            mask = np.full((40, 40), 2, np.uint8)
+            mask[(slice(4, 34), slice(15 + i % 3, 22))[:: 1 - 2 * k]] = 1
+            (tmp_path / "masks" / c).mkdir(parents=True, exist_ok=True)
+            Image.fromarray(mask).save(tmp_path / "masks" / c / f"{i}.png")
+    options = {"only": ["silhouette", "color"], "masks": str(tmp_path / "masks")}
+    assert told(str(two), **options, mask_value=1) == {"silhouette": True, "color": False}
+    with pytest.raises(UserError, match="values 1, 2 and no white"):
+        told(str(two), **options)
+    with pytest.raises(UserError, match="none of its 24 files is named as an image of"):
+        told("shapes?n=20&size=32", **options, mask_value=1)
+    with pytest.raises(UserError, match="--mask-value belongs to --masks"):
+        told(str(two), mask_value=1)
+
+
 def test_errors(two: Path, tmp_path: Path) -> None:
     with pytest.raises(UserError, match="no DATA"):
         cuewise.inspect(out=tmp_path / "o")

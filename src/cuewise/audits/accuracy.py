@@ -11,7 +11,6 @@ from cuewise.audits.domains import labelled
 from cuewise.audits.figures import figure, series
 from cuewise.audits.kinds import Kind
 from cuewise.audits.subject import Subject
-from cuewise.audits.zero_shot import ZeroShot, widened
 from cuewise.data import Dataset
 from cuewise.probes import KNNProbe
 from cuewise.scores import Score, proportion
@@ -123,8 +122,4 @@ def by_head_scores(subject: Subject, name: str, data: Dataset) -> list[Score]:
         if k == 1 or p.shape[1] > 5:
             hits = (order[:, :k] == truth[:, None]).any(1)
             out.append(proportion(f"{kind}/{name}/accuracy", int(hits.sum()), len(hits), protocol))
-    if isinstance(answerer.probe, ZeroShot):
-        rows = found.features[own >= 0][finite]
-        each = [float((m.predict_proba(rows).argmax(1) == truth).mean()) for m in answerer.probe.members]
-        out[0] = widened(out[0], each)
     return out

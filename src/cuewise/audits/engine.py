@@ -71,22 +71,26 @@ class Looks(Protocol):
 
 @dataclass
 class Viewer:
-    """An encoder, who answers for it, and a key of its weights and of how it answers."""
+    """An encoder, who answers for it, and a key of its weights and of how it answers.
+
+    others  who else answers on the same copies: single prompts of a zero-shot classifier
+    """
 
     encoder: Encoder
     answerer: Answerer | None
     key: str
+    others: tuple[Answerer, ...] = ()
 
     @property
     def input(self) -> Input:
         return Input.of(self.encoder)
 
     def on_cpu(self) -> Viewer:
-        return Viewer(self.encoder.cpu(), self.answerer, self.key)
+        return Viewer(self.encoder.cpu(), self.answerer, self.key, self.others)
 
     def look(self, views: Tensor, rendering: Copies) -> tuple[NDArray[np.float32], Ids]:
         """B×V×S×S×3 → features of the clean views with the cosine of each changed view to them B×(D+V') (B×0 without clean
-        views), answers to the changed ones B×V'."""
+        views), answers to the changed ones B×V', those of each of `others` behind them."""
         count, copies = views.shape[:2]
         device = next(self.encoder.parameters(), torch.zeros(())).device
         flat, parts = views.flatten(0, 1), []
@@ -101,7 +105,8 @@ class Viewer:
         if rest:
             assert self.answerer is not None
             asked = np.ascontiguousarray(features[:, rest]).reshape(count * len(rest), -1)
-            answers = self.answerer.say(asked).reshape(count, len(rest))
+            said = [a.say(asked).reshape(count, len(rest)) for a in (self.answerer, *self.others)]
+            answers = np.concatenate(said, 1)
         if not clean:
             return np.empty((count, 0), np.float32), answers
         own = np.ascontiguousarray(features[:, clean[0]])
@@ -188,6 +193,7 @@ class Outputs:
     cosines: dict[Change, NDArray[np.float32]] = field(
         default_factory=dict
     )  # of changed views to the clean one
+    others: list[dict[Change, Ids]] = field(default_factory=list)  # answers of the viewer's others
 
     def embedded(self, data: Dataset) -> Embeddings:
         labels = data.labels[self.index] if data.labels is not None else np.full(len(self.index), -1)
@@ -273,6 +279,8 @@ def _seen(rows: Sequence[Rows], work: Pass) -> list[Outputs]:
     for f, s in zip(whole.features, whole.answers):
         width = f.shape[1] - len(asked) if f.size else 0  # the last columns are cosines
         near = {c: f[:, width + k] for k, c in enumerate(asked)} if f.size else {}
-        answers = {c: s[:, k] for k, c in enumerate(asked)}
-        out.append(Outputs(whole.index, np.ascontiguousarray(f[:, :width]), answers, whole.skipped, near))
+        blocks = [s[:, k : k + len(asked)] for k in range(0, s.shape[1], max(1, len(asked)))]
+        said = [{c: block[:, k] for k, c in enumerate(asked)} for block in blocks] or [{}]
+        kept = np.ascontiguousarray(f[:, :width])
+        out.append(Outputs(whole.index, kept, said[0], whole.skipped, near, said[1:]))
     return out

@@ -99,7 +99,7 @@ def map_for(classes: Sequence[str], count: int, given: ClassMap | None) -> tuple
     """Which outputs stand for which class of a set with these classes, and how that is called; None if unknown.
 
     Without a given map a classifier of 1000 outputs is taken for ImageNet's, and the classes may be the 16 categories,
-    WordNet ids, or output numbers.
+    WordNet ids, ImageNet's names, or output numbers.
     """
     if given is not None:
         known = {name: rows[0] for name, rows in wordnet().items()} if count == IMAGENET else {}
@@ -113,6 +113,8 @@ def map_for(classes: Sequence[str], count: int, given: ClassMap | None) -> tuple
     ):
         if set(classes) & set(found):
             return found, name
+    if by_name := named_outputs(classes):
+        return by_name
     numbers = {str(i): [i] for i in range(count)}
     return (numbers, "output numbers") if set(classes) and set(classes) <= set(numbers) else None
 
@@ -182,6 +184,30 @@ def imagenet16() -> dict[str, list[int]]:
     """The 16 categories of the cue-conflict stimuli as ImageNet-1k outputs (Geirhos et al. 2019)."""
     content: dict[str, list[int]] = json.loads(Path(__file__).with_name("imagenet16.json").read_text())
     return content
+
+
+def named_outputs(classes: Sequence[str]) -> tuple[ClassMap, str] | None:
+    """Outputs of classes that are called as ImageNet calls its own (brain_coral), where at least half of them are; the
+    other outputs stay in the choice, by their WordNet ids."""
+    spoken = {name: name.replace("_", " ").replace("-", " ").lower() for name in classes}
+    found = {name: rows for name, said in spoken.items() if (rows := imagenet_names().get(said))}
+    if not found or 2 * len(found) < len(classes):
+        return None
+    taken = {row for rows in found.values() for row in rows}
+    rest = {name: rows for name, rows in wordnet().items() if rows[0] not in taken}
+    return {**found, **rest}, f"ImageNet-1k by name ({len(found)} of {len(classes)} classes)"
+
+
+@cache
+def imagenet_names() -> dict[str, list[int]]:
+    """Each name of an ImageNet class, synonyms too → its outputs; some names stand for two (crane)."""
+    from timm.data import ImageNetInfo  # type: ignore[attr-defined]
+
+    info, found = ImageNetInfo(), dict[str, list[int]]()
+    for i, label in enumerate(info.label_names()):
+        for name in info.label_name_to_description(label).split(","):
+            found.setdefault(name.strip().replace("-", " ").lower(), []).append(i)
+    return found
 
 
 @cache

@@ -109,8 +109,14 @@ class Measured:
         if fresh.features.size:
             self.seen[data_key(data)] = fresh
         if answerer is not None:
-            known = self.known.setdefault((data_key(data), answerer.key), {})
-            known |= {change: (fresh.index, answers) for change, answers in fresh.answers.items()}
+            self.remember_answers(data, answerer, fresh.index, fresh.answers)
+
+    def remember_answers(
+        self, data: Dataset, answerer: Answerer, index: Ids, answers: dict[Change, Ids]
+    ) -> None:
+        """Keep what was answered to changed copies."""
+        known = self.known.setdefault((data_key(data), answerer.key), {})
+        known |= {change: (index, said) for change, said in answers.items()}
 
     def _title(self, what: str) -> str:
         return f"{self.name}: {what}"
@@ -129,10 +135,10 @@ class Measured:
         """The linear probe with the names of its classes."""
         return Answerer(self.probe(train), train.classes, f"{self.seed} {data_key(train)}")
 
-    def viewer(self, answerer: Answerer | None) -> Viewer:
+    def viewer(self, answerer: Answerer | None, others: tuple[Answerer, ...] = ()) -> Viewer:
         """This model for the engine."""
         how = "" if answerer is None else f"{answerer.key} {answerer.probe.protocol} {answerer.classes}"
-        return Viewer(self.encoder, answerer, self.weights + how)
+        return Viewer(self.encoder, answerer, self.weights + how + "".join(a.key for a in others), others)
 
     def pairs(self, data: Dataset, settings: PairSettings, limit: int = 0) -> Outputs:
         """Unit vectors of the views of each pair; see `similarities`."""

@@ -13,6 +13,7 @@ from cuewise.audits.change import CLEAN, Change
 from cuewise.audits.engine import Engine, Outputs, Pass, copies, inputs_of
 from cuewise.audits.keys import data_key
 from cuewise.audits.pairs import PairViews, pair_work
+from cuewise.audits.prompt_spread import by_prompt
 from cuewise.audits.similarity import pair_settings
 from cuewise.audits.subject import Subject
 from cuewise.data import Dataset
@@ -149,14 +150,17 @@ def _run(one: PlannedPass, engine: Engine) -> None:
             continue
     if not able:
         return
-    viewers = [s.viewer(a) for s, a in able]
+    others = [[m.answerer(one.data) for m in by_prompt(s)] if asked else [] for s, _ in able]
+    viewers = [s.viewer(a, tuple(more)) for (s, a), more in zip(able, others)]
     first = able[0][0]
     scenes = first.model.scenes.get(data_key(one.data))
     work = copies(one.name, one.data, viewers, changes, first.seed, scenes)
     if engine.bar:
         engine.bar.skip(engine.done(work))
-    for (subject, answerer), seen in zip(able, engine.run(work)):
+    for (subject, answerer), more, seen in zip(able, others, engine.run(work)):
         subject.model.remember(one.data, seen, answerer)
+        for other, said in zip(more, seen.others):
+            subject.model.remember_answers(one.data, other, seen.index, said)
 
 
 def merged(parts: Sequence[tuple[Ids, Outputs]]) -> Outputs:

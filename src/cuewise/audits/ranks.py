@@ -27,6 +27,7 @@ Ranks = NDArray[np.float64]
 ONE_CUE = {
     "silhouette": "shape",
     "sketch": "shape",
+    "shape": "shape",
     "texture": "texture",
 }  # role of a set → the cue its label names
 
@@ -88,7 +89,9 @@ def ranks(subject: Subject) -> Finding:
             "no cue-conflict images and no set with one cue: give --test conflict=DATA or silhouette=DATA"
         )
     out = Finding()
-    asked = [(role, name, data, ONE_CUE[role], _labels(data)) for role, name, data in single(subject)]
+    asked = [
+        (role, name, data, ONE_CUE[role], _labels(subject, data)) for role, name, data in single(subject)
+    ]
     if subject.conflict is not None:
         name, data = subject.conflict
         asked = [("conflict", name, data, cue, names) for cue, names in _cues(subject, data)] + asked
@@ -108,9 +111,12 @@ def ranks(subject: Subject) -> Finding:
     return out
 
 
-def _labels(data: Dataset) -> list[str]:
-    """The name of each image's class."""
-    return [data.classes[k] for k in data.labels] if data.labels is not None else [""] * len(data)
+def _labels(subject: Subject, data: Dataset) -> list[str]:
+    """The name of each image's class among the answers; "" where it is not one."""
+    if data.labels is None:
+        return [""] * len(data)
+    answerer = subject.answerer(data)
+    return [answerer.classes[k] if k >= 0 else "" for k in answerer.labels(data)]
 
 
 def _cues(subject: Subject, data: Dataset) -> list[tuple[str, list[str]]]:

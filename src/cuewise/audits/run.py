@@ -17,6 +17,7 @@ from cuewise.audits.engine import Engine
 from cuewise.audits.keys import data_key
 from cuewise.audits.names import folder_names, short_names, unique_names
 from cuewise.audits.parquet import write_tables
+from cuewise.audits.prompt_spread import asked_with_prompts
 from cuewise.audits.ray_engine import RayEngine
 from cuewise.audits.saved import Saved
 from cuewise.audits.subject import AuditSettings, Subject
@@ -162,7 +163,7 @@ def ask(
         known = _known(subject, question, saved)
         if known is None:
             try:
-                known = question.ask(subject)
+                known = asked_with_prompts(question, subject)
             except UserError as error:
                 left[question.name] = str(error)
                 print(f"{subject.name}: {question.name} left out: {error}", file=sys.stderr, flush=True)

@@ -29,8 +29,11 @@ ROLES = (
     "sketch",
     "stylized",
     "corrupted",
+    "shape",
+    "anagrams",
 )  # what a test set may be given as
-ONE_CUE = ROLES[2:-1]  # roles that are asked by the audit of that name
+ONE_CUE = ("texture", "silhouette", "sketch", "stylized")  # roles that are asked by the audit of that name
+REFINED = {"refined_bias_shape": "shape", "refined_bias_texture": "texture"}  # folders of REFINED-BIAS
 EMBEDDED = {
     "texture": "texture_only",
     "silhouette": "silhouette",
@@ -63,6 +66,7 @@ class Sets:
 
 def open_sets(train: Sequence[str], test: Sequence[str], size: int, seed: int = 0) -> Sets:
     """Open everything; without --train and --test, or with embedded sets alone, the embedded shapes are used."""
+    test = [part for spec in test for part in refined(spec)]
     roles, specs = zip(*map(split_role, test)) if test else ((), ())
     embedded = all(re.match(r"shapes(:aligned)?($|\?)", t) for t in train)
     embedded = embedded and all(re.match(r"shapes($|[:?])", t) for t in specs)
@@ -83,6 +87,21 @@ def open_sets(train: Sequence[str], test: Sequence[str], size: int, seed: int = 
             found.given.setdefault(role, [(split, _opened(f"shapes:{split}?n=800&part=test&{more}"))])
     found.fitted = found.train.labels is not None
     return found
+
+
+def refined(spec: str) -> list[str]:
+    """A folder that holds both sets of REFINED-BIAS as these two, or one of them with its role; any other DATA as it is."""
+    inside = [
+        f"{role}={spec.rstrip('/')}/{name}" for name, role in REFINED.items() if (Path(spec) / name).is_dir()
+    ]
+    own = REFINED.get(Path(spec).name)
+    return (
+        inside
+        if len(inside) == len(REFINED)
+        else [f"{own}={spec}"]
+        if own and Path(spec).is_dir()
+        else [spec]
+    )
 
 
 def split_role(spec: str) -> tuple[str, str]:
@@ -127,7 +146,7 @@ def _place(found: Sets, name: str, spec: str, role: str) -> None:
         found.conflict = (name, data if data.labels is not None else _named_by_cues(data))
     else:
         found.test.append((name, data))
-        if role in ONE_CUE:
+        if role in (*ONE_CUE, "shape", "anagrams"):
             found.given.setdefault(role, []).append((name, data))
     labels = f"{len(data.classes)} classes" if data.labels is not None else "no labels"
     found.roles.append((name, f"{role} ({read}), {len(data):,} images, {labels}"))

@@ -77,6 +77,7 @@ class Subject:
         default_factory=dict
     )  # test images that are training images, by set
     spoken: dict[str, ZeroShot] = field(default_factory=dict)  # by classes
+    prompted: list[Subject] = field(default_factory=list)  # the same with one prompt each (prompt_spread.py)
 
     @property
     def name(self) -> str:
@@ -166,8 +167,8 @@ class Subject:
         name, data = self.base
         return self.model.answers(data, self.answerer(data), [change], name)[change]
 
-    def viewer(self, answerer: Answerer | None) -> Viewer:
-        return self.model.viewer(answerer)
+    def viewer(self, answerer: Answerer | None, others: tuple[Answerer, ...] = ()) -> Viewer:
+        return self.model.viewer(answerer, others)
 
     @property
     def key(self) -> str:

@@ -76,12 +76,12 @@ def read_prompts(file: Path) -> tuple[str, ...]:
     return tuple(content)
 
 
-def widened(score: Score, members: Sequence[float]) -> Score:
+def widened(score: Score, members: Sequence[float], bounds: tuple[float, float] = (0.0, 1.0)) -> Score:
     """The interval over images with the spread over prompts: both variances added."""
-    if len(members) < 2:
+    if len(members) < 2 or np.std(members) == 0:
         return score
     spread = Z95 * float(np.std(members, ddof=1))
     low = score.value - float(np.hypot(score.value - score.low, spread))
     high = score.value + float(np.hypot(score.high - score.value, spread))
     protocol = f"{score.protocol}; interval over images and prompts"
-    return Score(score.name, score.value, max(0.0, low), min(1.0, high), score.n, protocol)
+    return Score(score.name, score.value, max(bounds[0], low), min(bounds[1], high), score.n, protocol)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,6 +13,7 @@ from numpy.typing import NDArray
 from cuewise.data.annotations.annotated import measured_size, read_mask, stem
 from cuewise.data.dataset import Dataset
 from cuewise.data.decode import BrokenImage, Image
+from cuewise.data.relabelled import Relabelled
 from cuewise.data.sample import Facts, Mask
 from cuewise.data.source import Unannotated
 from cuewise.errors import UserError
@@ -113,6 +116,21 @@ class ObjectMasks(Unannotated):
         """Of the images and of the masks."""
         hashes = [str(d.fingerprint()["hash"]) for d in (self.data, self.given) if d is not None]
         return " ".join(["object masks", *hashes, str(self.value)])
+
+
+class WithMasks(Relabelled):
+    """A set whose images know their masks: 1 where the object is, 0 elsewhere; None where that is not known."""
+
+    def __init__(self, data: Dataset, masks: ObjectMasks) -> None:
+        super().__init__(data, data.labels, data.classes)
+        self.masks = masks
+
+    def facts(self, i: int) -> Facts:
+        return replace(self.data.facts(i), masked=partial(self.mask, i))
+
+    def mask(self, i: int) -> Mask | None:
+        outline = self.masks.outline(i)
+        return None if outline is None else outline.astype(np.uint8)
 
 
 def mask_values(masks: Dataset, row: int) -> Mask:

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cuewise.data import Dataset, open_data
+from cuewise.data import Dataset, Source, open_data
+from cuewise.data.object_masks import WithMasks, object_masks
 from cuewise.errors import UserError
 from cuewise.files import write_json
 from cuewise.inspection.clue import CLUES, Clue
@@ -49,16 +50,45 @@ class Inspected:
 
 
 def inspect_sets(
-    data: Sequence[str], *, only: Sequence[str] = (), seed: int = 0, workers: int = 0
+    data: Sequence[str],
+    *,
+    only: Sequence[str] = (),
+    seed: int = 0,
+    workers: int = 0,
+    masks: str | None = None,
+    mask_value: int | None = None,
 ) -> list[Inspected]:
-    """Every DATA as a set of its own."""
+    """Every DATA as a set of its own; masks are those of all of them, by name."""
     if not data:
         raise UserError("no DATA given: name a folder with one subfolder per class, an archive, or `shapes`")
     chosen = [CLUES.get(name) for name in only] if only else list(CLUES.all().values())
     clues = [clue() for clue in chosen]
     names = short_names(data)
     opened = [(name, spec, open_data([spec])) for name, spec in zip(names, data)]
+    if masks is not None or mask_value is not None:
+        opened = _masked(opened, masks, mask_value)
     return [_inspect(name, spec, images, clues, seed, workers) for name, spec, images in opened]
+
+
+def _masked(
+    opened: list[tuple[str, str, Dataset]], masks: str | None, value: int | None
+) -> list[tuple[str, str, Dataset]]:
+    """The sets with masks; an error where the masks belong to none of them."""
+    if masks is None:
+        raise UserError("--mask-value belongs to --masks: say where the masks are")
+    given, out, reasons = open_data(masks), [], []
+    for name, spec, data in opened:
+        try:
+            found = object_masks(data, given, value, f"--masks {masks}", name)
+        except UserError as error:
+            reasons.append(error)
+            out.append((name, spec, data))
+            continue
+        source: Source = WithMasks(data, found)
+        out.append((name, spec, Dataset([source])))
+    if len(reasons) == len(opened):
+        raise reasons[0]
+    return out
 
 
 def short_names(data: Sequence[str]) -> list[str]:

@@ -21,17 +21,23 @@ def inspect_data(
     only: Sequence[str] = (),
     seed: int = 0,
     workers: str | int = "auto",
+    masks: str | None = None,
+    mask_value: int | None = None,
     overwrite: bool = False,
 ) -> dict[str, Any]:
     """Inspect every DATA as a set of its own."""
     from cuewise import __version__
 
-    with claim_folder(out, "inspection", overwrite=overwrite, reads=data) as held:
+    with claim_folder(
+        out, "inspection", overwrite=overwrite, reads=[*data, *([masks] if masks else [])]
+    ) as held:
         count = auto_workers() if workers == "auto" else int(workers)
-        sets = inspect_sets(data, only=only, seed=seed, workers=count)
+        sets = inspect_sets(data, only=only, seed=seed, workers=count, masks=masks, mask_value=mask_value)
         document = document_of(sets, __version__)
         save_document(document, out)
         options = ["--only", ",".join(only)] if only else []
+        options += ["--masks", masks] if masks is not None else []
+        options += ["--mask-value", str(mask_value)] if mask_value is not None else []
         command = shlex.join(["cuewise", "inspect", *data, "--out", str(out), *options])
         page = write_inspection(sets, document, out, command)
         held.finished()

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Annotated
 
 from cuewise.options import COMMAS, One
-from cuewise.verbs.arguments import Data, Result, Seed, Workers, joined, several
+from cuewise.verbs.arguments import Data, Result, Seed, Workers, joined, optional, several
 
 TOPIC = "images"
 
@@ -20,6 +20,11 @@ def inspect(
         "clues to judge, separated by commas (see `cuewise list clues`) [all]",
         COMMAS,
     ] = None,
+    masks: Annotated[
+        One | None,
+        "masks named as the images, white where the object is, for the clue silhouette [what DATA knows]",
+    ] = None,
+    mask_value: Annotated[int | None, "the value of an object's pixels in --masks, for index images"] = None,
     seed: Seed = 0,
     workers: Workers = "auto",
     overwrite: Annotated[bool, "replace the inspection in --out"] = False,
@@ -33,6 +38,13 @@ def inspect(
 
     return Result(
         inspect_data(
-            joined(data), Path(out), only=several(only), seed=seed, workers=workers, overwrite=overwrite
+            joined(data),
+            Path(out),
+            only=several(only),
+            seed=seed,
+            workers=workers,
+            masks=optional(masks),
+            mask_value=mask_value,
+            overwrite=overwrite,
         )
     )
