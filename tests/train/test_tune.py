@@ -15,6 +15,7 @@ from PIL import Image
 from safetensors.torch import load_file, save_file
 
 import cuewise
+from cuewise.audits import watch
 from cuewise.encoders.libraries import build
 from cuewise.encoders.load import load_encoder, load_whole, save_encoder
 from cuewise.errors import UserError
@@ -97,7 +98,27 @@ def test_guard_and_watch_are_in_the_metrics(run: Path) -> None:
     assert guarded[0]["guard/alignment"] == pytest.approx(1, abs=1e-5)
     assert (run / "best.safetensors").is_file()
     assert load_whole(str(run / "best.safetensors")).head is not None
-    assert "--val: 32 of 32 test images are training images" in (run / "train.log").read_text()
+    said = (run / "train.log").read_text()
+    assert "--val: 32 of 32 test images are training images" in said
+    assert said.count("--watch shape_bias: only") == 1  # of a few images made for the purpose
+
+
+def test_watching_asks_the_stimuli_that_are_given(
+    model: str, photos: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stimuli, rng = tmp_path / "stimuli", np.random.default_rng(1)
+    for a, b in (("3", "7"), ("7", "3")):
+        (stimuli / a).mkdir(parents=True)
+        for i in range(20):
+            image = Image.fromarray(rng.integers(0, 256, (SIZE, SIZE, 3), dtype=np.uint8))
+            image.save(stimuli / a / f"{a}_{i}-{b}_{i}.png")
+    names, scores = [f"conflict={stimuli}"], []
+    asked = watch.look
+    monkeypatch.setattr(watch, "look", lambda *a: scores.append(asked(*a)) or scores[-1])
+    out = tmp_path / "run"
+    tune(model, photos, out, val=photos, watch="shape_bias", test=names, steps=1)
+    assert scores[0]
+    assert "stimuli" in scores[0][0].protocol
 
 
 def test_presets() -> None:

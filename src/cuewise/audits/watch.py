@@ -6,6 +6,7 @@ import contextlib
 import io
 import tempfile
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +17,7 @@ from cuewise.audits.audit import Audit, choose
 from cuewise.audits.engine import Engine
 from cuewise.audits.head import Head, map_for
 from cuewise.audits.plan import run_passes
+from cuewise.audits.sets import split_role
 from cuewise.audits.subject import AuditSettings
 from cuewise.audits.subjects import AuditRequest, prepare
 from cuewise.config import Config
@@ -31,9 +33,9 @@ from cuewise.train.guard import Outputs
 SAMPLE, COPIES = 400, 100  # images of --val, and those of which changed copies are made
 
 
-def observers() -> Observers:
-    """For `pretrain` and `tune`."""
-    return Observers(own_outputs, watcher_of)
+def observers(tests: Sequence[str] = ()) -> Observers:
+    """For `pretrain` and `tune`; tests: sets with roles, as `conflict=DATA`, that --watch asks beside --val."""
+    return Observers(own_outputs, partial(watcher_of, tests=tests))
 
 
 def own_outputs(encoder: Encoder, data: Dataset, labelled: bool) -> Outputs | None:
@@ -56,13 +58,15 @@ def own_outputs(encoder: Encoder, data: Dataset, labelled: bool) -> Outputs | No
     return say
 
 
-def watcher_of(config: Config) -> Watcher:
-    """The audits of --watch on a part of --val; a probe is fitted on another part where the model does not answer itself."""
+def watcher_of(config: Config, tests: Sequence[str]) -> Watcher:
+    """The audits of --watch on a part of --val and of the tests; where the model does not answer itself, a probe is
+    fitted on another part of --val."""
     asked = choose(list(config.watch))
     specs = [sampled(spec, SAMPLE // len(config.val)) for spec in config.val]
     if open_data(specs).labels is None:
         raise UserError("--watch needs labels: put the images of --val into one folder per class")
-    return lambda encoder: look(encoder, asked, specs, config.seed)
+    further = [f"{role}={sampled(spec, SAMPLE)}".removeprefix("=") for role, spec in map(split_role, tests)]
+    return lambda encoder: look(encoder, asked, specs, further, config.seed)
 
 
 def sampled(spec: str, count: int) -> str:
@@ -72,10 +76,12 @@ def sampled(spec: str, count: int) -> str:
     return f"{spec}{'&' if '?' in spec else '?'}n={count}"
 
 
-def look(encoder: Encoder, asked: Sequence[Audit], specs: list[str], seed: int) -> list[Score]:
+def look(
+    encoder: Encoder, asked: Sequence[Audit], specs: list[str], tests: list[str], seed: int
+) -> list[Score]:
     """The first score of each audit; one that cannot be asked is left out."""
     own = encoder.head is not None and own_outputs(encoder, open_data(specs), True) is not None
-    sets = ([], specs) if own else (specs, [])
+    sets = ([], specs + tests) if own else (specs, tests)
     request = AuditRequest(*sets, "head" if own else "probe", seed, AuditSettings(limit=COPIES))
     found = []
     quiet = contextlib.redirect_stderr(io.StringIO())

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 SHARE = 0.05  # of training time
 TIMED = 5  # steps after which the time of one is known
 COMPARED = 20_000  # images of DATA that --val is compared with
+FEW = 30  # answers of a watched score below which it is mostly chance
 UNLABELLED = 256  # images of DATA, where there is no --val
 Watcher = Callable[[Encoder], list[Score]]
 
@@ -53,6 +54,7 @@ class Checkup:
         self.seconds = 0.0  # that the first one took
         self.began, self.timed = 0.0, 0
         self.cautions: list[str] = []
+        self.doubted: set[str] = set()  # scores that too few images answer
         self.every = max(1, round(config.watch_every * per_epoch)) if config.watch_every else 0
 
     @property
@@ -105,6 +107,7 @@ class Checkup:
             self.guard.save(run.folder / "guard.json")
         if run.first and self.watcher is not None:
             for score in self.watcher(run.method.encoder):
+                lines += self.few(score)
                 row |= {f"watch/{score.name}": score.value}
                 row |= {f"watch/{score.name}_low": score.low, f"watch/{score.name}_high": score.high}
         self.seconds = self.seconds or time.monotonic() - began
@@ -112,6 +115,16 @@ class Checkup:
             self.guard.stopped = bool(run.fabric.broadcast(self.guard.stopped))
         run.fabric.barrier()
         return row, lines
+
+    def few(self, score: Score) -> list[str]:
+        """Said once for each watched score that too few images answer."""
+        if score.n >= FEW or score.name in self.doubted:
+            return []
+        self.doubted.add(score.name)
+        return [
+            f"--watch {score.name}: only {score.n} images are answered, so that it will jump; give more images in --val, or "
+            "(tune) the images it asks about as --test, e.g. conflict=DATA"
+        ]
 
     def keep_best(self, folder: Path) -> None:
         """After an early stop the run's encoder is the last one within the bound."""

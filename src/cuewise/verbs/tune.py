@@ -70,7 +70,7 @@ def tune(
         refuse_code(layer, str(config), *typed)
     place = Path(out)
     full = layers_of(start, away, [*layers, *typed], place, resume=resume, begun=bool(config))
-    result = run_pretrain(full, place, resume=resume, overwrite=overwrite, observers=observers())
+    result = run_pretrain(full, place, resume=resume, overwrite=overwrite, observers=observers(texts(test)))
     if Everyone().rank == 0:
         card_of_run(place)
         result |= report_tuned(place, texts(test)) if report else {}
