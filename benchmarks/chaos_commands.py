@@ -92,7 +92,8 @@ def of_scores(file: str) -> Callable[[Path], str]:
 
     def timeless(found: object) -> object:
         if isinstance(found, dict):
-            return {k: timeless(v) for k, v in found.items() if "seconds" not in k and "time" not in k}
+            fleeting = ("seconds", "time", "command")
+            return {k: timeless(v) for k, v in found.items() if not any(word in k for word in fleeting)}
         return [timeless(v) for v in found] if isinstance(found, list) else found
 
     def digest(folder: Path) -> str:
