@@ -1,6 +1,6 @@
 """`cuewise inspect` on 25,000 JPEGs of 64 pixels in 50 classes: all clues, copies, the page. Goal: 120 s on 2 cores.
 
-    python benchmarks/inspect.py [--images 25000] [--classes 50] [--workers 2] [--data DIR]
+    python benchmarks/inspection.py [--images 25000] [--classes 50] [--workers 2] [--data DIR]
 
 The images are drawn (smooth random colours in JPEG), unless --data names a set. Phases are timed apart: reading and
 measuring grows with the images, judging with images × clues, the search for copies with images².
