@@ -36,6 +36,7 @@ BEHIND = (
     "Behind [results.md](results.md): one part per stored file. Means over seeds ± half the 95 % t interval; differences "
     "are paired by seed."
 )
+UNSEEN = "nothing was named when it was stored."
 WORDS = ("held", "leaning", "not held", "opposite")
 
 
@@ -69,6 +70,7 @@ def overview(stored: Sequence[Stored], judged: Sequence[Judged], families: Mappi
         "",
         "Written by `python docs/results.py` from the stored values of every seed in [results/](results); no number here is "
         "typed by hand. Absolute accuracies are not comparable with the papers'; directions and differences are. "
+        "Intervals are over seeds and, where draws are named, over the training images of the probe. "
         "[reproduce.md](reproduce.md) says how a claim is judged, [results-details.md](results-details.md) has every table, "
         "[results-three-seeds.md](results-three-seeds.md) earlier runs of studies that have not been repeated yet.",
         "",
@@ -94,9 +96,7 @@ def few(stored: Sequence[Stored]) -> list[str]:
 
 def seen(stored: Sequence[Stored]) -> list[str]:
     """What had been looked at before the runs that are reported."""
-    lines = [
-        f"- {s.name}: {s.document['seen'] or 'nothing of it was seen before these runs.'}" for s in stored
-    ]
+    lines = [f"- {s.name}: {s.document['seen'] or UNSEEN} {s.document['note']}".rstrip() for s in stored]
     return (
         ["**Seen before.** Settings are chosen on few seeds and then fixed. Of each file:", "", *lines, ""]
         if lines
@@ -116,9 +116,14 @@ def glance(found: Sequence[Judged]) -> list[str]:
         text += f"; the weakest of {others + 1}" if others else ""
         link = f"results-details.md#{slug(heading(j.study.name, j.stored))}"
         sentence = f"[{j.claim.number}]({link}). {j.claim.sentence}"
-        cells = [sentence, j.where, f"**{j.verdict.word}**", str(j.verdict.seeds), text]
+        cells = [sentence, j.where, f"**{j.verdict.word}**", over(j), text]
         lines.append(f"| {' | '.join(c.replace('|', chr(92) + '|') for c in cells)} |")
     return lines
+
+
+def over(j: Judged) -> str:
+    """Seeds, and the draws of a probe's training images."""
+    return str(j.verdict.seeds) + (f" × {j.verdict.draws} draws" if j.verdict.draws else "")
 
 
 def heading(study: str, stored: str) -> str:

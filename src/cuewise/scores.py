@@ -22,16 +22,16 @@ class Score:
     high: float
     n: int
     protocol: str
+    draws: tuple[float, ...] = ()  # the same over draws of a probe's training images, where it has them
 
     def item(self) -> float:
         """The number alone, as numpy scalars give it; scikit-learn's searches read scores by it."""
         return self.value
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values for JSON; a number that is not finite becomes None, since JSON has no NaN."""
-        return {
-            k: None if isinstance(v, float) and not math.isfinite(v) else v for k, v in asdict(self).items()
-        }
+        """Plain values for JSON, draws left out; a number that is not finite becomes None, since JSON has no NaN."""
+        found = {k: v for k, v in asdict(self).items() if k != "draws"}
+        return {k: None if isinstance(v, float) and not math.isfinite(v) else v for k, v in found.items()}
 
 
 def proportion(name: str, hits: int, n: int, protocol: str) -> Score:

@@ -32,6 +32,7 @@ def test_the_document_is_what_the_face_says(audited: Path) -> None:
     for s in document["scores"]:
         assert set(s) == {"name", "value", "low", "high", "n", "protocol"}
         assert s["protocol"]
+    assert len(document["draws"]["shape_bias"]) == 8  # of the probe's training images
     by_name = {s["name"]: s for s in document["scores"]}
     assert {"shape_bias", "shape_accuracy", "texture_accuracy", "similarity/patch"} <= set(by_name)
     assert by_name["shape_accuracy"]["n"] == 96

@@ -135,7 +135,7 @@ def test_decisions_on_conflict_images(run: Path, found: Found) -> None:
     shape = [a == data.classes[k] for a, k in zip(said, data.columns["shape"])]
     texture = [a == data.classes[k] for a, k in zip(said, data.columns["texture"])]
     assert sum(shape) != sum(texture)  # or swapping them would not show
-    assert found["conflict"] == pytest.approx(
+    assert {q: v for q, v in found["conflict"].items() if not q.startswith("draw/")} == pytest.approx(
         {"shape_accuracy": share(shape), "texture_accuracy": share(texture),
          "shape_bias": sum(shape) / (sum(shape) + sum(texture))}
     )  # fmt: skip

@@ -23,7 +23,8 @@ from cuewise.studies.table import Table
 
 DOCS = Path(__file__).parents[2] / "docs"
 ROW = re.compile(
-    r"^\| \[(\S+)\]\(results-details\.md#(\S+)-in-(\S+)\)\. .* \| \*\*([\w ]+)\*\* \| (\d+) \| (.*) \|$", re.M
+    r"^\| \[(\S+)\]\(results-details\.md#(\S+)-in-(\S+)\)\. .* \| \*\*([\w ]+)\*\* \| (\d+)(?: × 8 draws)? \| (.*) \|$",
+    re.M,
 )
 NUMBER = re.compile(r"[+-]\d\.\d{3}")
 
@@ -54,6 +55,10 @@ def document(names: list[str], effect: float, seeds: int = 5) -> dict[str, Any]:
                 drawn = 0.5 + (effect * d.sign if n == 0 else 0.0) + 0.01 * rng.standard_normal(seeds)
                 for s in range(seeds):
                     values[arm][s].setdefault(quantity, float(drawn[s]))
+                    for b in range(8 if quantity == "clean" else 0):
+                        values[arm][s].setdefault(
+                            f"draw/{b}/{quantity}", float(drawn[s] + 0.01 * rng.standard_normal())
+                        )
         parts[name] = judged(study, Table(values), SHAPES)
     return {
         **dict.fromkeys(("cuewise", "precision", "budget_minutes"), None),
@@ -92,6 +97,21 @@ def check_page(page: str, stored: Path) -> int:
         for d in claim.differences(lab):
             x = d.of(*(np.array(arms[a]["values"][q]) for a, q in d.cells))
             low, high = stats.t.interval(0.95, len(x) - 1, x.mean(), x.std(ddof=1) / len(x) ** 0.5)
+            if any(f"draw/0/{q}" in arms[a]["values"] for a, q in d.cells):
+                moved = [
+                    d.of(
+                        *(
+                            np.array(arms[a]["values"].get(f"draw/{b}/{q}", arms[a]["values"][q]))
+                            for a, q in d.cells
+                        )
+                    )
+                    for b in range(8)
+                ]
+                extra = stats.t.ppf(0.975, 7) * np.std([m.mean() for m in moved], ddof=1)
+                low, high = (
+                    x.mean() - np.hypot(x.mean() - low, extra),
+                    x.mean() + np.hypot(high - x.mean(), extra),
+                )
             ends = sorted(d.sign * v for v in (low, high))
             words.append("held" if ends[0] > d.margin else "opposite" if ends[1] < min(d.margin, 0) else
                          "leaning" if d.sign * x.mean() > d.margin else "not held")  # fmt: skip

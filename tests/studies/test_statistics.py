@@ -8,8 +8,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from cuewise.probes.draws import DRAWS
+from cuewise.studies.claims import Claim, above
+from cuewise.studies.labs import SHAPES
 from cuewise.studies.statistics import slope_weights, t_interval, t_quantile
-from cuewise.studies.table import Table
+from cuewise.studies.table import Table, of_draw
 
 
 @pytest.mark.parametrize("freedom", [1, 2, 3, 4, 5, 9, 10, 29])
@@ -39,8 +42,8 @@ def table(**rows: list[float]) -> Table:
 
 def test_pairs_are_by_seed() -> None:
     t = table(a=[0.1, 0.5, 0.9], b=[0.2, 0.6, 1.0])
-    assert t.difference("b", "a", "q") == pytest.approx([0.1, 0.1, 0.1])
-    mean, low, high = t_interval(t.difference("b", "a", "q"))
+    mean, low, high = t.difference("b", "a", "q")
+    assert mean == pytest.approx(0.1)
     assert low == pytest.approx(mean) == pytest.approx(high)  # though the arms themselves spread widely
 
 
@@ -49,3 +52,35 @@ def test_a_missing_value_is_no_number() -> None:
     assert not t.has(["a"], "q")
     assert math.isnan(t.interval("a", "q")[0])
     assert not t.has(["nobody"], "q")
+
+
+def test_an_interval_is_over_seeds_and_training_images() -> None:
+    """The draws of a probe's training images are shared by all seeds: their scatter is added, however many seeds there are."""
+    values = {"a": [0.6, 0.62, 0.58, 0.61, 0.59], "b": [0.5, 0.5, 0.5, 0.5, 0.5]}
+    shift = np.linspace(-0.04, 0.04, DRAWS)
+
+    def table(moved: float) -> Table:
+        return Table(
+            {
+                arm: {
+                    s: {"q": v}
+                    | {of_draw(b, "q"): v + d * (moved if arm == "a" else 1.0) for b, d in enumerate(shift)}
+                    for s, v in enumerate(row)
+                }
+                for arm, row in values.items()
+            }
+        )
+
+    plain = Table({a: {s: {"q": v} for s, v in enumerate(row)} for a, row in values.items()})
+    mean, low, high = plain.difference("a", "b", "q")
+    assert table(1.0).difference("a", "b", "q") == pytest.approx(
+        (mean, low, high)
+    )  # all arms move alike: paired
+    wide = table(3.0).difference("a", "b", "q")
+    half = np.hypot(high - mean, stats.t.ppf(0.975, DRAWS - 1) * 2 * shift.std(ddof=1))
+    assert wide == pytest.approx((mean, mean - half, mean + half))
+    assert table(3.0).quantities == ["q"]
+    claim = Claim("1", "a is above b", "A", lambda lab: [above("a", "b", "q")])
+    words = [claim.judge(t, SHAPES) for t in (plain, table(1.0), table(3.0))]
+    assert [w.word for w in words] == ["held", "held", "leaning"]
+    assert [w.over for w in words] == ["5 seeds"] + ["5 seeds, 8 draws of the probe's training images"] * 2

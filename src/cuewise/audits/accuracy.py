@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from cuewise.audits.answerer import Unasked
@@ -13,6 +15,8 @@ from cuewise.audits.kinds import Kind
 from cuewise.audits.subject import Subject
 from cuewise.data import Dataset
 from cuewise.probes import KNNProbe
+from cuewise.probes.draws import over_both
+from cuewise.probes.probe import top_hits
 from cuewise.scores import Score, proportion
 
 
@@ -98,11 +102,13 @@ def by_probe_scores(subject: Subject, name: str, data: Dataset) -> list[Score]:
     note = lost(np.where(finite[own >= 0], 1.0, np.nan))
     train = subject.train_features
     knn = subject.gathered(KNNProbe().fit(train.features, train.labels), data).probe
-    scores = [
-        answerer.probe.score(found.features[rows], own[rows], f"linear/{name}"),
-        knn.score(found.features[rows], own[rows], f"knn/{name}"),
-    ]
-    return [Score(s.name, s.value, s.low, s.high, s.n, s.protocol + note) for s in scores]
+    X, y = found.features[rows], own[rows]
+    scores = []
+    for probe, kind in ((answerer.probe, "linear"), (knn, "knn")):
+        score = probe.score(X, y, f"{kind}/{name}")
+        drawn = [float(top_hits(p, y).mean()) for p in probe.drawn(X)]
+        scores.append(over_both(replace(score, protocol=score.protocol + note), drawn))
+    return scores
 
 
 def by_head_scores(subject: Subject, name: str, data: Dataset) -> list[Score]:

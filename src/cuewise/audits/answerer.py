@@ -33,26 +33,37 @@ class Answerer:
 
     def probabilities(self, features: Features) -> NDArray[np.float32]:
         """N×C; rows are NaN where the features or the probabilities are not finite."""
-        good = np.isfinite(features).all(1)
-        out = np.full((len(features), len(self.classes)), np.nan, np.float32)
-        if good.any():
-            p = self.probe.predict_proba(features[good])
-            rows = np.zeros((len(p), len(self.classes)), np.float32)
-            rows[:, : p.shape[1]] = p  # a probe knows no column for classes after the last that it has seen
-            out[good] = np.where(np.isfinite(p).all(1, keepdims=True), rows, np.nan)
-        return out
+        good = np.asarray(np.isfinite(features).all(1))
+        found = self.probe.predict_proba(features[good]) if good.any() else np.zeros((0, 0), np.float32)
+        return self._whole(good, found)
 
     def say(self, features: Features) -> Ids:
         """The number of the most probable class, or NO_ANSWER."""
-        p = self.probabilities(features)
-        bad = np.asarray(np.isnan(p).any(axis=1))
-        return np.where(bad, NO_ANSWER, np.where(bad[:, None], 0, p).argmax(1)).astype(np.int64)
+        return named(self.probabilities(features))
+
+    def drawn(self, features: Features) -> list[Ids]:
+        """The same from the probe on each draw of its training images; none for what was not fitted here."""
+        good = np.asarray(np.isfinite(features).all(1))
+        return [named(self._whole(good, p)) for p in self.probe.drawn(features[good])] if good.any() else []
+
+    def _whole(self, good: NDArray[np.bool_], p: NDArray[np.float32]) -> NDArray[np.float32]:
+        out = np.full((len(good), len(self.classes)), np.nan, np.float32)
+        rows = np.zeros((len(p), len(self.classes)), np.float32)
+        rows[:, : p.shape[1]] = p  # a probe knows no column for classes after the last that it has seen
+        out[good] = np.where(np.isfinite(p).all(1, keepdims=True), rows, np.nan)
+        return out
 
     def labels(self, data: Dataset) -> Ids:
         """The label of each image by the numbering of `classes`, −1 where its class is not among them."""
         if data.labels is None:
             raise Unasked("no labels: put the images into one folder per class")
         return numbers(data.classes, self.classes)[data.labels]
+
+
+def named(p: NDArray[np.float32]) -> Ids:
+    """The number of the most probable class of each row, or NO_ANSWER."""
+    bad = np.asarray(np.isnan(p).any(axis=1))
+    return np.where(bad, NO_ANSWER, np.where(bad[:, None], 0, p).argmax(1)).astype(np.int64)
 
 
 def numbers(names: Sequence[str], classes: Sequence[str]) -> Ids:

@@ -174,7 +174,12 @@ class Grouped(Probe):
         return self
 
     def predict_proba(self, X: Features) -> NDArray[np.float32]:
-        p = self.probe.predict_proba(X)
+        return self._gather(self.probe.predict_proba(X))
+
+    def drawn(self, X: Features) -> list[NDArray[np.float32]]:
+        return [self._gather(p) for p in self.probe.drawn(X)]
+
+    def _gather(self, p: NDArray[np.float32]) -> NDArray[np.float32]:
         p = np.pad(p, ((0, 0), (0, max(0, 1 + max(map(max, self.groups.values())) - p.shape[1]))))
         return np.stack([p[:, list(rows)].mean(1) for rows in self.groups.values()], 1).astype(np.float32)
 

@@ -14,6 +14,7 @@ from cuewise.audits.change import Change
 from cuewise.audits.decisions import Decision, cues_in, shape_bias_scores
 from cuewise.audits.measured import Measured
 from cuewise.data import Dataset
+from cuewise.probes.draws import over_both
 from cuewise.scores import Score, proportion
 
 Right = NDArray[np.float64]  # 1 right, 0 wrong, NaN no finite answer; one row per image whose class is known
@@ -39,7 +40,10 @@ def accuracy(model: Measured, answerer: Answerer, data: Dataset, name: str = "ac
     labels = answerer.labels(data)[found.index]
     answers = answerer.say(found.features)
     rows = (labels >= 0) & (answers != NO_ANSWER)
-    return proportion(name, int((answers == labels)[rows].sum()), int(rows.sum()), answerer.probe.protocol)
+    score = proportion(name, int((answers == labels)[rows].sum()), int(rows.sum()), answerer.probe.protocol)
+    return over_both(
+        score, [float((a == labels)[rows].mean()) for a in answerer.drawn(found.features) if rows.any()]
+    )
 
 
 def class_accuracies(model: Measured, answerer: Answerer, data: Dataset) -> dict[str, tuple[int, int]]:
@@ -99,9 +103,16 @@ def conflict_scores(
     if not asked.decisions:
         raise Unasked(f"{name}: no image can be asked about{asked.skipped}")
     protocol = f"{answerer.probe.protocol}; {name}, {len(answerer.classes)} classes{note}{asked.skipped}"
-    scores, table = shape_bias_scores(asked.decisions, protocol)
+    scores, table = _conflict_scores(asked.decisions, protocol)
     table["skipped"] = asked.unnamed + asked.uncovered + asked.silent
-    return [*scores, cue_accuracy(asked.decisions, protocol)], table, asked
+    redrawn = [decide(data, found.index, a, answerer.classes) for a in answerer.drawn(found.features)]
+    values = [[s.value for s in _conflict_scores(a.decisions, "")[0]] for a in redrawn]
+    return [over_both(s, [row[i] for row in values]) for i, s in enumerate(scores)], table, asked
+
+
+def _conflict_scores(decisions: Sequence[Decision], protocol: str) -> tuple[list[Score], dict[str, Any]]:
+    scores, table = shape_bias_scores(decisions, protocol)
+    return [*scores, cue_accuracy(decisions, protocol)], table
 
 
 def decide(data: Dataset, index: Ids, answers: Ids, classes: Sequence[str]) -> Asked:

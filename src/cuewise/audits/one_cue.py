@@ -18,6 +18,7 @@ from cuewise.audits.measures import Right
 from cuewise.audits.scenes import CHANGES
 from cuewise.audits.subject import Subject
 from cuewise.data import Dataset
+from cuewise.probes.draws import over_both
 from cuewise.scores import Score
 
 SHOWN = 6
@@ -64,21 +65,24 @@ def ask(subject: Subject, kind: str, change: Change, what: str) -> Finding:
 
 def on_set(subject: Subject, name: str, data: Dataset, label: str) -> Score:
     """Accuracy on a whole set; images of classes that the model does not know are left out and counted."""
-    hits, protocol = hits_on(subject, name, data)
-    return share(label, hits, protocol)
+    hits, protocol, drawn = hits_on(subject, name, data)
+    good = ~np.isnan(hits)
+    return over_both(share(label, hits, protocol), [float(h[good].mean()) for h in drawn if good.any()])
 
 
-def hits_on(subject: Subject, name: str, data: Dataset) -> tuple[Right, str]:
-    """Right, wrong or NaN for each readable image of a known class, and the protocol."""
+def hits_on(subject: Subject, name: str, data: Dataset) -> tuple[Right, str, list[Right]]:
+    """Right, wrong or NaN for each readable image of a known class, the protocol, and the same of every draw."""
     answerer, labels = asked_on(subject, name, data)
     found = subject.features(data, name)
     own = labels[found.index]
     answers = answerer.say(found.features)
-    hits = np.where(answers == NO_ANSWER, np.nan, (answers == own).astype(np.float64))[own >= 0]
+    known_rows = own >= 0
+    hits = np.where(answers == NO_ANSWER, np.nan, (answers == own).astype(np.float64))[known_rows]
+    drawn = [(a == own).astype(np.float64)[known_rows] for a in answerer.drawn(found.features)]
     known = len(set(labels[labels >= 0].tolist()))
     protocol = f"{answerer.probe.protocol}; {name}, {known} of {len(data.classes)} classes"
     dropped = int((own < 0).sum())
-    return hits, protocol + (f"; {dropped} images of other classes left out" if dropped else "")
+    return hits, protocol + (f"; {dropped} images of other classes left out" if dropped else ""), drawn
 
 
 def gallery(subject: Subject, change: Change, kind: str, what: str) -> dict[str, Any]:

@@ -187,7 +187,7 @@ def _known(subject: Subject, question: Audit, saved: Saved) -> Finding | None:
     if content is None:
         return None
     plain = [{k: math.nan if v is None else v for k, v in s.items()} for s in content["scores"]]
-    scores = [Score(**s) for s in plain]  # type: ignore[arg-type]
+    scores = [Score(**{**s, "draws": tuple(s.get("draws") or ())}) for s in plain]  # type: ignore[arg-type]
     return Finding(scores, **{k: v for k, v in content.items() if k != "scores"})
 
 
@@ -240,6 +240,7 @@ def describe(
             "answers": _answers(subject),
         },
         "scores": [s.as_dict() for f in found.values() for s in f.scores],
+        "draws": {s.name: list(s.draws) for f in found.values() for s in f.scores if s.draws},
         "tables": tables,
         "figures": {k: v for f in found.values() for k, v in f.figures.items()},
         "galleries": {k: v for f in found.values() for k, v in f.galleries.items()},

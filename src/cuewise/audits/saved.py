@@ -91,7 +91,10 @@ class Saved:
         self.folder.mkdir(parents=True, exist_ok=True)
         content = {
             "key": key,
-            "finding": {**asdict(finding), "scores": [s.as_dict() for s in finding.scores]},
+            "finding": {
+                **asdict(finding),
+                "scores": [{**s.as_dict(), "draws": s.draws} for s in finding.scores],
+            },
         }
         write_text(self._file(model, audit), json.dumps(content, ensure_ascii=False))
         self.started()

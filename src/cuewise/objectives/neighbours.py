@@ -6,6 +6,15 @@ import torch
 from torch import Tensor
 
 
+def nearest(queries: Tensor, bank: Tensor, k: int, chunk: int = 1024) -> tuple[Tensor, Tensor]:
+    """Similarities Q×k of the k nearest bank entries, largest first, and their places."""
+    k = min(k, len(bank))
+    found = [(queries[i : i + chunk] @ bank.T).topk(k, dim=1) for i in range(0, len(queries), chunk)]
+    if not found:
+        return queries.new_zeros(0, k), torch.zeros(0, k, dtype=torch.long)
+    return torch.cat([s for s, _ in found]), torch.cat([i for _, i in found])
+
+
 def knn_votes(
     queries: Tensor,
     bank: Tensor,

@@ -10,9 +10,11 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 from numpy.typing import NDArray
+from torch import Tensor
 
 from cuewise.encoders import Encoder
 from cuewise.errors import UserError
+from cuewise.probes.draws import halves
 from cuewise.probes.finetune import FinetuneProbe
 from cuewise.probes.kinds import ProbeKind
 from cuewise.probes.probe import Features, Labels, Probe, check_features, check_training_set, held_out
@@ -23,6 +25,8 @@ from cuewise.probes.tuned import tuned_scores
 from cuewise.probes.tunings import Tuning
 from cuewise.scores import Score
 
+REDRAWN = 8  # iterations of a probe on part of its training set, from the solution on all of it
+Training = tuple[Features, Tensor, Labels | None]  # features, targets, groups
 CONV_NUMBERS = 9216  # of the map that frozen_conv is fitted on: AlexNet's conv5, 256 × 6 × 6
 
 
@@ -48,12 +52,30 @@ class LinearProbe(Probe):
         split = held_out(y, np.random.default_rng(self.seed), groups=groups)
         self.l2_, start = sweep(x, t, F.cross_entropy, self.l2, split, start, self.iterations)
         self.coef_ = solve(x, t, F.cross_entropy, self.l2_, start, self.iterations)  # (D+1)×C
+        self.train_: Training | None = (X, t, groups)
+        self.draws_: list[Tensor] = []
         return self
 
+    def drawn(self, X: Features) -> list[NDArray[np.float32]]:
+        """Fitted on halves when first asked for: the chosen l2, from the solution on all images, so that it is quick."""
+        if not self.draws_ and self.train_ is not None:
+            (X_train, t, groups), self.train_ = self.train_, None
+            for rows in halves(t.numpy(), self.seed, groups):
+                x, y, start = self.scale_(X_train[rows]), t[torch.from_numpy(rows)], self.coef_
+                self.draws_.append(solve(x, y, F.cross_entropy, self.l2_, start, REDRAWN, tolerance=1e-4))
+        return [self._proba(X, coef) for coef in self.draws_]
+
     def predict_proba(self, X: Features) -> NDArray[np.float32]:
+        return self._proba(X, self.coef_)
+
+    def _proba(self, X: Features, coef: Tensor) -> NDArray[np.float32]:
         out = np.zeros((len(X), len(self.classes_)), np.float32)
-        out[:, self.labels_] = logits(self.scale_(check_features(X)), self.coef_).softmax(1).numpy()
+        out[:, self.labels_] = logits(self.scale_(check_features(X)), coef).softmax(1).numpy()
         return out
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the training set, which is kept only to fit the draws: a fitted probe travels to other processes."""
+        return {**vars(self), "train_": None} if "train_" in vars(self) else vars(self)
 
 
 @dataclass(frozen=True)

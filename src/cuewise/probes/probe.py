@@ -39,6 +39,10 @@ class Probe(ABC):
     def predict_proba(self, X: Features) -> NDArray[np.float32]:
         """N×C probabilities of `classes_`."""
 
+    def drawn(self, X: Features) -> list[NDArray[np.float32]]:
+        """Probabilities of the same probe on each draw of its training images; none where it has no draws."""
+        return []
+
     def predict(self, X: Features) -> NDArray[Any]:
         """The most probable label of each row."""
         return self.classes_[self.predict_proba(X).argmax(1)]

@@ -26,6 +26,7 @@ from cuewise.files import aside, write_json, writing
 from cuewise.probes.class_map import match
 from cuewise.probes.dense.drawing import Shot
 from cuewise.probes.dense.resample import difference
+from cuewise.probes.draws import OVER_BOTH
 from cuewise.probes.kinds import ProbeKind, make_kind
 from cuewise.probes.task import Task
 from cuewise.scores import Score
@@ -201,7 +202,13 @@ def paired_difference(a: dict[str, Any], b: dict[str, Any], draws: Draws, theirs
     mine, other = draws.get(a["name"]), theirs.get(a["name"])
     if mine is None or other is None or len(mine) != len(other) or a["n"] != b["n"]:
         return unpaired(a, b)
-    return difference(a["name"], (a["value"], mine), (b["value"], other), a["n"], "paired_by_image")
+    return difference(
+        a["name"],
+        (a["value"], mine),
+        (b["value"], other),
+        a["n"],
+        "paired_by_image" + ("_and_draw" if all(OVER_BOTH in s["protocol"] for s in (a, b)) else ""),
+    )
 
 
 def unpaired(a: dict[str, Any], b: dict[str, Any]) -> Score:

@@ -23,6 +23,7 @@ from cuewise.probes.class_map import ClassMap, Match, match, read_class_map
 from cuewise.probes.corrupted_sets import ask_cells, by_class, corrupted_scores, is_corrupted
 from cuewise.probes.dense.drawing import Shot
 from cuewise.probes.dense.resample import resamples
+from cuewise.probes.draws import both_ways, over_both
 from cuewise.probes.probe import Features, Labels, Probe, held_out, top_hits
 from cuewise.scores import Score
 
@@ -104,10 +105,14 @@ class Task:
         files += [{"path": path, "why": why} for path, why in met.items()]
         self.skipped += [f for f in files if f not in self.skipped]
 
-    def resample(self, name: str, values: NDArray[Any]) -> None:
-        """The mean of one value per image over resamples, for differences between encoders."""
-        n = len(values)
-        self.draws[name] = np.array([w @ values / n for w in resamples(n, self.seed)])
+    def resample(self, name: str, values: NDArray[Any], drawn: Sequence[NDArray[Any]] = ()) -> None:
+        """The mean of one value per image over resamples, for differences between encoders.
+
+        drawn: the values of the probe on each draw of its training images, the same draws for all encoders
+        """
+        x = values.astype(np.float64)
+        own = np.stack([d.astype(np.float64) for d in drawn]) if len(drawn) else np.zeros((0, len(x)))
+        self.draws[name] = both_ways(x, own, resamples(len(x), self.seed))
 
     def halves(self, labels: Any) -> tuple[Any, Any]:
         """Rows to fit on and rows held out for the score, where there is no test set."""
@@ -169,10 +174,14 @@ def classify(task: Task, probe: Probe, **how: Any) -> list[Score]:
         def score(what: str, k: int, X: Features = X, got: Match = got) -> Score:
             return probe.score(X, got.labels, what, k, got.right)
 
-        scores += accuracies(score, name, len(classes), f"{protocol}{got}")
+        drawn = probe.drawn(X)
+        for found_score in accuracies(score, name, len(classes), f"{protocol}{got}"):
+            k = 5 if found_score.name.startswith("top5/") else 1
+            hits = [top_hits(p, got.labels, k, got.right) for p in drawn]
+            scores.append(over_both(found_score, [float(h.mean()) for h in hits]))
         if task.paired and type(probe).score is Probe.score:
-            hits = top_hits(probe.predict_proba(X), got.labels, 1, got.right)
-            task.resample(f"top1/{name}", hits)
+            whole = top_hits(probe.predict_proba(X), got.labels, 1, got.right)
+            task.resample(f"top1/{name}", whole, [top_hits(p, got.labels, 1, got.right) for p in drawn])
     return scores
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from cuewise.probes.draws import scatter
 from cuewise.report.paired import Paired, common_scores, paired_scores
 from cuewise.report.reading import ReadAudit, merged_names
 from cuewise.scores import Score
@@ -65,11 +66,21 @@ def _pair(base: ReadAudit, other: ReadAudit, rng: np.random.Generator) -> list[D
             d = common[name]
             out.append(Difference(name, base.name, other.name, d.other - d.base, d.low, d.high, d.how))
         elif name in paired and _agrees(paired[name], a, b):
-            d = paired[name]
-            out.append(Difference(name, base.name, other.name, b.value - a.value, d.low, d.high, d.how, d.p))
+            out.append(over_draws(paired[name], a, b, base.name, other.name))
         else:
             out.append(unpaired(a, b, base.name, other.name))
     return out
+
+
+def over_draws(d: Paired, a: Score, b: Score, base: str, other: str) -> Difference:
+    """b − a paired by image; where a probe answered for both, paired by draw of its training images as well."""
+    value = b.value - a.value
+    if not a.draws or len(a.draws) != len(b.draws):
+        return Difference(a.name, base, other, value, d.low, d.high, d.how, d.p)
+    extra = scatter(np.subtract(b.draws, a.draws))
+    low, high = value - math.hypot(value - d.low, extra), value + math.hypot(d.high - value, extra)
+    how = f"{d.how.removesuffix(', exact McNemar test')} and over {len(a.draws)} draws of the training images"
+    return Difference(a.name, base, other, value, low, high, how)
 
 
 def unpaired(a: Score, b: Score, base: str, other: str) -> Difference:

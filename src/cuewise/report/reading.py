@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -74,13 +74,17 @@ def read_audits(documents: Sequence[Mapping[str, Any]], roots: Sequence[Path]) -
 def _read(
     document: Mapping[str, Any], name: str, place: int, root: Path, model: Mapping[str, Any]
 ) -> ReadAudit:
+    draws = mapping(document.get("draws"))
     return ReadAudit(
         name=name,
         place=place,
         root=root,
         version=clean(document.get("cuewise") or ""),
         model=model,
-        scores=tuple(read_score(s) for s in sequence(document.get("scores"))),
+        scores=tuple(
+            replace(s, draws=tuple(number(v) for v in sequence(draws.get(s.name))))
+            for s in map(read_score, sequence(document.get("scores")))
+        ),
         tables=_named(document.get("tables")),
         figures=_named(document.get("figures")),
         galleries=_named(document.get("galleries")),

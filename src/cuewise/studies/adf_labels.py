@@ -8,9 +8,10 @@ from itertools import pairwise
 from typing import Any
 
 from cuewise.config import merge
-from cuewise.studies.claims import Cell, Claim, PairedDifference, above, below, combined
+from cuewise.studies.claims import Claim, PairedDifference, above, below, combined
 from cuewise.studies.labs import Lab
 from cuewise.studies.study import Arm, Figure, Study
+from cuewise.studies.table import Cell
 
 NOISE = (0.2, 0.6, 1.0)
 GOLD = (0.05, 0.1)

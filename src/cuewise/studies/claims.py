@@ -11,11 +11,9 @@ from typing import Any
 import numpy as np
 
 from cuewise.studies.labs import Lab
-from cuewise.studies.statistics import t_interval
-from cuewise.studies.table import Row, Table
+from cuewise.studies.table import Cell, Row, Table
 
 ENOUGH_SEEDS = 5  # with fewer, intervals are so wide that only large effects can hold
-Cell = tuple[str, str]  # arm, quantity
 HELD, LEANING, NOT_HELD, OPPOSITE = "held", "leaning", "not held", "opposite"
 NOT_MEASURED = "not measured"
 
@@ -45,7 +43,7 @@ class PairedDifference:
 
 @dataclass(frozen=True)
 class Outcome:
-    """A decisive difference as measured: mean and 95 % t interval over the seeds."""
+    """A decisive difference as measured: mean and 95 % interval over seeds and over training images of probes."""
 
     difference: PairedDifference
     mean: float
@@ -85,12 +83,19 @@ class Verdict:
     word: str
     outcomes: tuple[Outcome, ...] = ()
     seeds: int = 0
+    draws: int = 0  # of the training images of probes that the intervals are over as well
+
+    @property
+    def over(self) -> str:
+        """What the intervals are over: "5 seeds", "5 seeds, 8 draws of the probe's training images"."""
+        more = f", {self.draws} draws of the probe's training images" if self.draws else ""
+        return f"{self.seeds} seed{'s' * (self.seeds != 1)}{more}"
 
     @property
     def numbers(self) -> str:
         if not self.outcomes:
             return "not measured in this lab"
-        return "; ".join(map(str, self.outcomes)) + f" ({self.seeds} seed{'s' * (self.seeds != 1)})"
+        return "; ".join(map(str, self.outcomes)) + f" ({self.over})"
 
 
 @dataclass(frozen=True)
@@ -104,15 +109,14 @@ class Claim:
 
     def judge(self, table: Table, lab: Lab) -> Verdict:
         """held: every interval is beyond its margin; leaning: every mean is; opposite: every interval is on the other side."""
-        outcomes, seeds = [], 0
+        outcomes, seeds, draws = [], 0, 0
         for d in self.differences(lab):
             rows = [table.row(arm, quantity) for arm, quantity in d.cells]
             if not all(len(r) for r in rows) or len({len(r) for r in rows}) > 1:
                 return Verdict(NOT_MEASURED)
-            values = d.of(*rows)
-            seeds = len(values)
-            outcomes.append(Outcome(d, *t_interval(values)))
-        return Verdict(word_of([f.verdict for f in outcomes]), tuple(outcomes), seeds)
+            seeds, draws = len(rows[0]), max(draws, table.draws(d.cells))
+            outcomes.append(Outcome(d, *table.interval_of(d.cells, d.of)))
+        return Verdict(word_of([f.verdict for f in outcomes]), tuple(outcomes), seeds, draws)
 
 
 def word_of(verdicts: Sequence[str]) -> str:

@@ -10,7 +10,7 @@ from cuewise.studies.claims import Claim
 from cuewise.studies.jobs import seconds_of
 from cuewise.studies.labs import Lab
 from cuewise.studies.plan import StudyPlan
-from cuewise.studies.statistics import plain, t_interval
+from cuewise.studies.statistics import plain
 from cuewise.studies.study import Figure, Study
 from cuewise.studies.table import Table
 from cuewise.train.environment import environment
@@ -86,7 +86,7 @@ def judged(study: Study, table: Table, lab: Lab) -> dict[str, Any]:
             "seeds": {str(s): dict(v) for s, v in table.values[name].items()},
             "means": {q: list(table.interval(name, q)) for q in table.quantities},
             "differences": {
-                q: list(t_interval(table.difference(name, base, q))) for q in table.quantities if name != base
+                q: list(table.difference(name, base, q)) for q in table.quantities if name != base
             },
         }
         for name in table.arms
@@ -112,6 +112,7 @@ def verdict_of(claim: Claim, table: Table, lab: Lab) -> dict[str, Any]:
         "verdict": found.word,
         "numbers": found.numbers,
         "seeds": found.seeds,
+        "draws": found.draws,
         "differences": [f.as_dict() for f in found.outcomes],
     }
 

@@ -2,7 +2,7 @@
 
     @measure("mine", "accuracy on my pictures", "probe", "mine")
     def mine(arm: TrainedArm) -> Quantities:
-        return {"mine": arm.accuracy("probe", "mine")}
+        return arm.accuracy("probe", "mine")
 
 The numbers come from `cuewise.audits` and `cuewise.probes`; a measure only chooses sets and names.
 """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property, lru_cache
 from pathlib import Path
 
@@ -13,9 +14,14 @@ from cuewise.audits.measured import Measured
 from cuewise.audits.measures import accuracy
 from cuewise.data import Dataset, open_data
 from cuewise.encoders import load_encoder
-from cuewise.probes import LinearProbe
-from cuewise.probes.probe import held_out
+from cuewise.probes import LinearProbe, Probe
+from cuewise.probes.draws import DRAWS, over_both
+from cuewise.probes.probe import Features, Labels, held_out, top_hits
+from cuewise.scores import Score
 from cuewise.studies.labs import Lab
+from cuewise.studies.table import of_draw
+
+Quantities = dict[str, float]
 
 MOST = 12_500  # images of a set that are embedded: more would not narrow an interval over seeds
 
@@ -46,16 +52,37 @@ class TrainedArm:
         """A linear probe on a labelled set, with the names of its classes."""
         return self.model.answerer(self.data(role))
 
-    def accuracy(self, train: str, test: str) -> float:
-        """Of a probe on one set, on the images of another whose class it knows."""
-        return accuracy(self.model, self.answerer(train), self.data(test)).value
+    def accuracy(self, train: str, test: str, name: str = "") -> Quantities:
+        """Of a probe on one set, on the images of another whose class it knows, by the name of that set or another."""
+        return quantities(name or test, accuracy(self.model, self.answerer(train), self.data(test)))
 
-    def held_out_accuracy(self, role: str) -> float:
+    def held_out_accuracy(self, role: str, name: str = "") -> Quantities:
         """Of a probe on a set itself, tested on the fifth of it that `cuewise probe` holds out."""
         found = self.model.features(self.data(role))
         rest, held = held_out(found.labels, np.random.default_rng([0, 1]))
         probe = LinearProbe().fit(found.features[rest], found.labels[rest])
-        return float((probe.predict(found.features[held]) == found.labels[held]).mean())
+        return probed(name or role, probe, found.features[held], found.labels[held])
+
+
+def probed(name: str, probe: Probe, X: Features, y: Labels) -> Quantities:
+    """The accuracy of a fitted probe, on all its training images and on each draw of them."""
+    score = probe.score(X, y, name)
+    return quantities(name, over_both(score, [float(top_hits(p, y).mean()) for p in probe.drawn(X)]))
+
+
+def quantities(name: str, score: Score) -> Quantities:
+    """A score as a quantity, and one for each draw of the training images."""
+    return {name: score.value, **{of_draw(b, name): v for b, v in enumerate(score.draws)}}
+
+
+def mean_of(name: str, found: Quantities, names: Sequence[str]) -> Quantities:
+    """The mean of quantities, on each draw as well."""
+    out = {name: float(np.mean([found[n] for n in names]))}
+    for b in range(DRAWS):
+        parts = [found[of_draw(b, n)] for n in names if of_draw(b, n) in found]
+        if len(parts) == len(names):
+            out[of_draw(b, name)] = float(np.mean(parts))
+    return out
 
 
 @lru_cache(maxsize=32)

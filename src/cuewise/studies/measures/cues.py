@@ -13,7 +13,7 @@ from cuewise.audits.measures import class_accuracies, conflict_scores, near_chan
 from cuewise.audits.pairs import PAIRS, PairSettings, recipe_of, similarities
 from cuewise.cues.patches import parse_range
 from cuewise.studies.labs import Lab
-from cuewise.studies.measures.arm import TrainedArm
+from cuewise.studies.measures.arm import TrainedArm, mean_of, quantities
 from cuewise.studies.measures.measure import Quantities, measure
 
 CORRUPTIONS = ("gaussian_noise", "motion_blur", "fog", "jpeg_compression")  # one of each family
@@ -21,26 +21,30 @@ SEVERITY, CORRUPTED = 3, 400  # images
 PAIRED = 512  # images whose pairs are compared
 
 
-@measure("clean", "linear accuracy on images like those that were trained on", "probe", "clean?", version=2)
+@measure("clean", "linear accuracy on images like those that were trained on", "probe", "clean?", version=3)
 def clean(arm: TrainedArm) -> Quantities:
     if "clean" in arm.lab.sets:
-        return {"clean": arm.accuracy("probe", "clean")}
-    return {"clean": arm.held_out_accuracy("probe")}
+        return arm.accuracy("probe", "clean")
+    return arm.held_out_accuracy("probe", "clean")
 
 
-@measure("conflict", "decisions where shape and texture disagree", "probe", "conflict")
+@measure("conflict", "decisions where shape and texture disagree", "probe", "conflict", version=2)
 def conflict(arm: TrainedArm) -> Quantities:
     """Images whose two cues are of the same class are dropped."""
     scores, _, _ = conflict_scores(arm.model, arm.answerer(), arm.data("conflict"))
-    found = {s.name: s.value for s in scores}
-    return {name: found[name] for name in ("shape_bias", "shape_accuracy", "texture_accuracy")}
+    out: Quantities = {}
+    for score in scores[:3]:  # shape bias and both accuracies
+        out |= quantities(score.name, score)
+    return out
 
 
-@measure("cues", "accuracy from one cue alone", "probe", "texture_only", "silhouette", "sketch")
+@measure("cues", "accuracy from one cue alone", "probe", "texture_only", "silhouette", "sketch", version=2)
 def cues(arm: TrainedArm) -> Quantities:
     """texture_free is the mean of silhouette and sketch."""
-    out = {f"cue/{role}": arm.accuracy("probe", role) for role in ("texture_only", "silhouette", "sketch")}
-    return out | {"texture_free": (out["cue/silhouette"] + out["cue/sketch"]) / 2}
+    out: Quantities = {}
+    for role in ("texture_only", "silhouette", "sketch"):
+        out |= arm.accuracy("probe", role, f"cue/{role}")
+    return out | mean_of("texture_free", out, ["cue/silhouette", "cue/sketch"])
 
 
 @measure("fine", "a probe on breeds: the breed is right (fine), its kind is (coarse)", "fine_train", "fine")
@@ -90,19 +94,21 @@ def pair_settings(lab: Lab) -> PairSettings:
     return PairSettings(replace(recipe_of(lab.base["size"]), **views), parse_range(patch) if patch else None)
 
 
-@measure("ood", "a probe on the first domain, tested on each of the others", "ood_train", "ood/", version=2)
+@measure("ood", "a probe on the first domain, tested on each of the others", "ood_train", "ood/", version=3)
 def ood(arm: TrainedArm) -> Quantities:
     """texture_free is the mean over the domains."""
-    out = {role: arm.accuracy("ood_train", role) for role in arm.lab.sets if role.startswith("ood/")}
-    return out | {
-        "ood_train": arm.held_out_accuracy("ood_train"),
-        "texture_free": float(np.mean(list(out.values()))),
-    }
+    domains = [role for role in arm.lab.sets if role.startswith("ood/")]
+    out = arm.held_out_accuracy("ood_train")
+    for role in domains:
+        out |= arm.accuracy("ood_train", role)
+    return out | mean_of("texture_free", out, domains)
 
 
-@measure("disjoint", "a probe on shapes in textures that it never saw", "disjoint_train", "disjoint")
+@measure(
+    "disjoint", "a probe on shapes in textures that it never saw", "disjoint_train", "disjoint", version=2
+)
 def disjoint(arm: TrainedArm) -> Quantities:
-    return {"disjoint": arm.accuracy("disjoint_train", "disjoint")}
+    return arm.accuracy("disjoint_train", "disjoint")
 
 
 @measure("corrupted", "the clean probe on one corruption of each family at severity 3", "probe", "corrupted")

@@ -19,7 +19,7 @@ from cuewise.probes.heads import blocks_of, columns_of, contributions_on, entrop
 from cuewise.probes.probe import held_out
 from cuewise.probes.rotation import ANGLES, Turned, in_all_angles
 from cuewise.studies.looc_heads import SUBSETS, quantity
-from cuewise.studies.measures.arm import TrainedArm
+from cuewise.studies.measures.arm import TrainedArm, probed
 from cuewise.studies.measures.measure import Quantities, measure
 
 TRAIN, TEST = 1500, 800  # images, each in four versions, where a task has to be made of photographs
@@ -39,10 +39,10 @@ class FactorTask:
     y_test: Labels
     groups: Labels | None = None
 
-    def accuracy(self, columns: Labels | slice = slice(None)) -> float:
+    def accuracy(self, name: str, columns: Labels | slice = slice(None)) -> Quantities:
         """Of a probe that sees these columns of the features."""
         probe = LinearProbe().fit(self.X[:, columns], self.y, self.groups)
-        return float((probe.predict(self.X_test[:, columns]) == self.y_test).mean())
+        return probed(name, probe, self.X_test[:, columns], self.y_test)
 
 
 def task_of(arm: TrainedArm, name: str, model: Measured) -> FactorTask:
@@ -97,19 +97,19 @@ def shift_hue(image: Pixels, quarters: int) -> Pixels:
 
 
 @measure("rotation", "a probe on the angle, 0, 90, 180 or 270 degrees", "probe", "clean?", "rotated_train?", "rotated?",
-         version=2)  # fmt: skip
+         version=3)  # fmt: skip
 def rotation(arm: TrainedArm) -> Quantities:
-    return {"rotation": task_of(arm, "rotation", arm.model).accuracy()}
+    return task_of(arm, "rotation", arm.model).accuracy("rotation")
 
 
 @measure("colour", "a probe on the object's hue, or on the turn of the hue circle in photographs", "probe", "clean?",
-         "coloured_train?", "coloured?", version=2)  # fmt: skip
+         "coloured_train?", "coloured?", version=3)  # fmt: skip
 def colour(arm: TrainedArm) -> Quantities:
-    return {"colour": task_of(arm, "colour", arm.model).accuracy()}
+    return task_of(arm, "colour", arm.model).accuracy("colour")
 
 
 @measure("heads", "a probe on each subset of LooC's heads, for each task", "probe", "clean?", "coloured_train?", "coloured?",
-         "rotated_train?", "rotated?", version=2)  # fmt: skip
+         "rotated_train?", "rotated?", version=3)  # fmt: skip
 def heads(arm: TrainedArm) -> Quantities:
     blocks = blocks_of(arm.spaces.encoder)
     out: Quantities = {}
@@ -117,7 +117,7 @@ def heads(arm: TrainedArm) -> Quantities:
         task = task_of(arm, name, arm.spaces)
         for subset in SUBSETS:
             heads = list(blocks) if subset == "all" else subset.split("+")
-            out[quantity(name, subset)] = task.accuracy(columns_of(blocks, heads))
+            out |= task.accuracy(quantity(name, subset), columns_of(blocks, heads))
     return out
 
 

@@ -14,7 +14,7 @@ from cuewise.probes.finetune import FinetuneProbe
 from cuewise.probes.knn import KNNProbe
 from cuewise.probes.probe import held_out
 from cuewise.probes.tunings import TUNINGS
-from cuewise.studies.measures.arm import TrainedArm
+from cuewise.studies.measures.arm import TrainedArm, probed
 from cuewise.studies.measures.measure import Quantities, measure
 from cuewise.train.cost import flops, made_up
 from cuewise.train.reload import load_method
@@ -23,7 +23,7 @@ TUNED, TUNING = 640, replace(TUNINGS["vit"], batch_size=64, epochs=5)  # images 
 SHOWN = 256  # images that are reconstructed
 
 
-@measure("knn", "k-NN accuracy on images like those that were trained on", "probe", "clean?")
+@measure("knn", "k-NN accuracy on images like those that were trained on", "probe", "clean?", version=2)
 def knn(arm: TrainedArm) -> Quantities:
     fitted = arm.model.features(arm.data("probe"))
     rows, tested = np.arange(len(fitted.labels)), fitted
@@ -34,7 +34,7 @@ def knn(arm: TrainedArm) -> Quantities:
     else:
         rows, held = held_out(fitted.labels, np.random.default_rng([0, 1]))
     probe = KNNProbe().fit(fitted.features[rows], fitted.labels[rows])
-    return {"knn": float((probe.predict(tested.features[held]) == tested.labels[held]).mean())}
+    return probed("knn", probe, tested.features[held], tested.labels[held])
 
 
 @measure(

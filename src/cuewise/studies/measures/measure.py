@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 from cuewise.registry import Registry, instances_of
 from cuewise.studies.labs import Lab, Sets
+from cuewise.studies.measures.arm import Quantities as Quantities
 from cuewise.studies.measures.arm import TrainedArm
 
-Quantities = dict[str, float]
 Take = Callable[[TrainedArm], Quantities]
 
 

@@ -25,7 +25,7 @@ from cuewise.probes import Probe
 from cuewise.probes.finetune import FinetuneProbe
 from cuewise.probes.tunings import TUNINGS
 from cuewise.studies.labs import Lab
-from cuewise.studies.measures.arm import TrainedArm, opened
+from cuewise.studies.measures.arm import TrainedArm, mean_of, opened
 from cuewise.studies.measures.measure import Quantities, measure
 from cuewise.train.log import read_metrics
 from cuewise.train.reload import load_config, load_method
@@ -137,12 +137,12 @@ def saliency(model: Measured, answerer: Answerer, data: Dataset) -> float:
 
 
 @measure("wide", "a linear probe on images of 64 pixels in their own colours, tested without texture and on new textures",
-         "wide/probe", "wide/")  # fmt: skip
+         "wide/probe", "wide/", version=2)  # fmt: skip
 def wide(arm: TrainedArm) -> Quantities:
-    out = {
-        r: arm.accuracy("wide/probe", r) for r in arm.lab.sets if r.startswith("wide/") and r != "wide/probe"
-    }
-    return out | {"wide/texture_free": float(np.mean([out[f"wide/{n}"] for n in FREE]))}
+    out: Quantities = {}
+    for role in (r for r in arm.lab.sets if r.startswith("wide/") and r != "wide/probe"):
+        out |= arm.accuracy("wide/probe", role)
+    return out | mean_of("wide/texture_free", out, [f"wide/{n}" for n in FREE])
 
 
 @measure(

@@ -14,17 +14,14 @@ from cuewise.audits.decisions import Decision
 from cuewise.audits.engine import Engine
 from cuewise.audits.head import Head, map_for
 from cuewise.audits.measured import Measured
-from cuewise.audits.measures import decide
+from cuewise.audits.measures import accuracy, decide
 from cuewise.data import Dataset
 from cuewise.encoders import Encoder, load_encoder
 from cuewise.encoders.load import load_whole, outputs_of
-from cuewise.probes import LinearProbe
-from cuewise.studies.measures.arm import TrainedArm
+from cuewise.studies.measures.arm import TrainedArm, mean_of, quantities
 from cuewise.studies.measures.measure import Quantities, measure
-from cuewise.train.reload import load_config
 
 STIMULUS, PHOTOGRAPH = 160, 96  # side in pixels at which drawings and conflicts, and photographs, are shown
-DRAWS = 12  # bootstrap draws of the probe's training images, the same for all arms of a seed
 MOST = 400  # images of a domain
 
 
@@ -106,26 +103,16 @@ def right(
     return hits[labels >= 0], labels[labels >= 0]
 
 
-@measure("domains", "a probe on the first domain, its training images resampled 12 times, tested on each of the others",
-         "ood_train", "ood/")  # fmt: skip
+@measure(
+    "domains", "a probe on the first domain, tested on each of the others", "ood_train", "ood/", version=2
+)
 def domains(arm: TrainedArm) -> Quantities:
-    """Means over the draws, which are the same for all arms of a seed; ood is the mean over the domains."""
-    model, train = shown_at(arm, PHOTOGRAPH), arm.data("ood_train")
-    found = model.features(train)
-    rng = np.random.default_rng([load_config(arm.folder).seed, 7])
-    draws = [rng.integers(len(found.labels), size=len(found.labels)) for _ in range(DRAWS)]
-    l2 = (
-        LinearProbe().fit(found.features, found.labels).l2_
-    )  # chosen once: a draw repeats images, held out or not
-    probes = [LinearProbe(l2=(l2,)).fit(found.features[d], found.labels[d]) for d in draws]
-    out: Quantities = {}
-    for role in [r for r in arm.lab.sets if r.startswith("ood/")]:
-        data = part(arm.data(role))
-        tested = model.features(data)
-        place = {name: i for i, name in enumerate(train.classes)}
-        labels = np.array([place.get(name, -1) for name in data.classes])[tested.labels]
-        out[role] = float(np.mean([(p.predict(tested.features) == labels).mean() for p in probes]))
-    return out | {"ood": float(np.mean(list(out.values())))}
+    """ood is the mean over the domains."""
+    model, out = shown_at(arm, PHOTOGRAPH), Quantities()
+    roles = [r for r in arm.lab.sets if r.startswith("ood/")]
+    for role in roles:
+        out |= quantities(role, accuracy(model, model.answerer(arm.data("ood_train")), part(arm.data(role))))
+    return out | mean_of("ood", out, roles)
 
 
 def part(data: Dataset) -> Dataset:
