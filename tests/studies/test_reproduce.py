@@ -56,12 +56,12 @@ def test_results(done: Path) -> None:
     assert study["claims"][1]["verdict"] == "not measured"
     claim = study["claims"][0]
     mean, low, high = t_interval(paired)
-    moved = [
-        [s[f"draw/{b}/clean"] for s in patch["seeds"].values()]
-        - np.array([s[f"draw/{b}/clean"] for s in plain["seeds"].values()])
-        for b in range(8)
-    ]
-    half = np.hypot(high - mean, stats.t.ppf(0.975, 7) * np.std(np.mean(moved, 1), ddof=1))
+    drawn = {
+        a["name"]: [[s[f"draw/{b}/clean"] for s in a["seeds"].values()] for b in range(8)]
+        for a in study["arms"]
+    }
+    moved = np.subtract(drawn["patch"], drawn["plain"])
+    half = np.hypot(high - mean, stats.t.ppf(0.975, 7) * moved.mean(1).std(ddof=1))
     low, high = mean - half, mean + half
     assert [claim["differences"][0][k] for k in ("mean", "low", "high")] == pytest.approx([mean, low, high])
     expected = "held" if low > 0 else "opposite" if high < 0 else "leaning" if mean > 0 else "not held"
