@@ -9,14 +9,15 @@ FAST := not (browser or cluster or docs or kill or shell or slow)
 LOWEST ?= .venv-lowest
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-fast test-lowest setup lint types bench docs format clean
+.PHONY: help demo test test-fast test-lowest setup lint types bench docs pictures format clean
 
 help:
 	@echo "make demo    pretrain two encoders on embedded images, audit both, write runs/demo/report.html"
 	@echo "make test    run every test          make test-fast   those that take no process, browser or training run"
 	@echo "make test-lowest   those again, with the lowest versions of all dependencies (TORCH=cpu for torch without CUDA)"
 	@echo "make setup   install only        make lint / types / format   check the code"
-	@echo "make bench   the performance table, against the peers        make docs   the pictures in docs/"
+	@echo "make bench   the performance table, against the peers"
+	@echo "make docs    the documentation as a site, in docs/_build        make pictures   those in docs/images"
 
 setup: $(READY)
 
@@ -48,24 +49,28 @@ test-lowest:
 	$(LOWEST)/bin/python -m pytest --numprocesses $(JOBS) --dist worksteal -m "$(FAST)"
 
 lint: setup
-	$(BIN)/ruff check src tests benchmarks
-	$(BIN)/ruff format --check src tests benchmarks
+	$(BIN)/ruff check src tests benchmarks examples docs
+	$(BIN)/ruff format --check src tests benchmarks examples docs
 
 types: setup
 	$(BIN)/mypy
 
 format: setup
-	$(BIN)/ruff check --fix src tests benchmarks
-	$(BIN)/ruff format src tests benchmarks
+	$(BIN)/ruff check --fix src tests benchmarks examples docs
+	$(BIN)/ruff format src tests benchmarks examples docs
 
 bench: setup
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable ".[bench]"
 	$(BIN)/python benchmarks/run.py
 
 docs: setup
+	$(BIN)/python -m sphinx --quiet --fail-on-warning --keep-going --builder html docs docs/_build
+	@echo docs/_build/index.html
+
+pictures: setup
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable ".[bench]"
 	$(BIN)/python docs/pictures.py
 	$(BIN)/python docs/results.py
 
 clean:
-	rm -rf $(VENV) $(LOWEST) build dist .mypy_cache .ruff_cache .hypothesis src/*.egg-info
+	rm -rf $(VENV) $(LOWEST) build dist docs/_build docs/reference .mypy_cache .ruff_cache .hypothesis src/*.egg-info

@@ -1,4 +1,4 @@
-"""The pictures in docs/images: every cue operator and corruption on real photographs (`make docs`).
+"""The pictures in docs/images: every cue operator and corruption on real photographs (`make pictures`).
 
 The photographs are three of scikit-image's (astronaut: NASA, public domain; chelsea and coffee: CC0); scikit-image comes
 with the `bench` extra. Only the small results are kept here.
@@ -58,6 +58,9 @@ def sheet(columns: dict[str, list[np.ndarray]], per_row: int) -> Image.Image:
 def main() -> None:
     OUT.mkdir(exist_ok=True)
     photos = photographs()
+    Image.fromarray(np.concatenate(photos, 1)).save(
+        OUT / "photographs.jpg", quality=92
+    )  # for docs/drawings.py
     columns = {"original": photos}
     for name, cue in cues().items():
         if name != "corrupted":

@@ -25,6 +25,7 @@ from cuewise.scores import Score, proportion
     "accuracy on each labelled test set: of the classifier, or of a linear and a k-NN probe",
     question="How often is it right, and does that carry over to other kinds of images?",
     rank=40,
+    equation="accuracy = right answers / images",
     kinds=(
         Kind(
             "head/*/accuracy",

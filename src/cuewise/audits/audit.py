@@ -76,6 +76,7 @@ class Audit:
     kinds     the forms that its scores take: name, unit, meaning, chance level, references, place among the cards
     options   options of `cuewise audit` that this audit alone reads
     headline  one sentence about one model, from its name and its scores; "" where there is nothing to say
+    citation, equation  where the measure comes from, and what it is, in plain text
     needs_answers  whether it needs a classifier or a probe; others can be asked of any model and any images
     needs     what it will ask for, so that all audits and models share one pass
     """
@@ -91,6 +92,8 @@ class Audit:
     headline: Headline | None = None
     needs: Callable[[Subject], Needs] = needs_nothing
     needs_answers: bool = True
+    citation: str = ""
+    equation: str = ""
 
     def __call__(self, subject: Subject) -> Finding:
         return self.ask(subject)
@@ -118,12 +121,26 @@ def audit(
     headline: Headline | None = None,
     needs: Callable[[Subject], Needs] = needs_nothing,
     needs_answers: bool = True,
+    citation: str = "",
+    equation: str = "",
 ) -> Callable[[Callable[[Subject], Finding]], Audit]:
     """Decorator: the function becomes the audit `name`."""
 
     def make(ask: Callable[[Subject], Finding]) -> Audit:
         return Audit(
-            name, summary, ask, question, topic, rank, kinds, options, headline, needs, needs_answers
+            name,
+            summary,
+            ask,
+            question,
+            topic,
+            rank,
+            kinds,
+            options,
+            headline,
+            needs,
+            needs_answers,
+            citation,
+            equation,
         )
 
     return make

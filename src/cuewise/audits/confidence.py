@@ -26,6 +26,8 @@ Floats = NDArray[np.float64]
     "probability of the true class, entropy and calibration error on each labelled test set",
     question="How sure is it, and is it right to be?",
     rank=70,
+    citation="Guo et al. 2017 (calibration error)",
+    equation="calibration error = Σ_b n_b/n · |accuracy_b − confidence_b| over 15 bins of the confidence",
     kinds=(
         Kind(
             "confidence/*",

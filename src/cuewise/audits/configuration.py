@@ -25,6 +25,7 @@ CHANGES = (CLEAN, *COPIES)
     question="Does the arrangement of the parts matter, or are the parts enough?",
     topic="robustness",
     rank=50,
+    equation="reliance = (accuracy − accuracy with 4×4 tiles shuffled) / (accuracy − guessing)",
     kinds=(
         Kind(
             "configuration/reliance",

@@ -35,6 +35,7 @@ class Objects:
     "distance of each object to its scene: do out-of-context objects stand out? (hcl)",
     question="Does it notice an object that does not belong to its scene?",
     rank=125,
+    citation="Ge et al. 2023",
     kinds=(
         Kind(
             "context/auroc/*",

@@ -39,6 +39,8 @@ STRIP = 96  # side of a picture in a strip
     question="What disturbs it: noise, blur, weather, missing detail, other colours, another orientation?",
     topic="robustness",
     rank=50,
+    citation="Hendrycks and Dietterich 2019",
+    equation="mCE = 100 · mean over corruptions of Σ_severities error / Σ_severities error of the reference",
     kinds=(
         Kind(
             "corruption/accuracy",

@@ -31,6 +31,7 @@ DRAWS = 500  # of the bootstrap
     "how much each embedding space adds to right predictions, and over how many they spread (looc)",
     question="Which embedding space do its right answers come from?",
     rank=100,
+    citation="Xiao et al. 2021",
     kinds=(
         Kind(
             "heads/entropy_bits/*",

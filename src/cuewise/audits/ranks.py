@@ -48,6 +48,7 @@ def needed(subject: Subject) -> Needs:
     question="How much of the shape and of the texture does it see at all?",
     topic="shape_bias",
     rank=12,
+    equation="MRR = mean over images of 1 / (rank of the cue's label among all labels)",
     kinds=(
         Kind(
             "ranks/conflict/shape",

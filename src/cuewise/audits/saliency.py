@@ -36,6 +36,8 @@ SIDE = 192  # pixels of an overlay
     "Grad-CAM: where the model looks, and how far its attention spreads",
     question="Where does it look?",
     rank=80,
+    citation="Selvaraju et al. 2017 (Grad-CAM)",
+    equation="map = max(0, Σ_k w_k A_k),   w_k = mean over places of ∂answer/∂A_k",
     kinds=(
         Kind(
             "saliency_area",

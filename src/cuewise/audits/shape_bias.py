@@ -76,6 +76,8 @@ DECISIONS = "Decisions for shape and for texture: share of images"
     "shape or texture, on images in which they disagree",
     question="Where shape and texture disagree, which does the model follow?",
     rank=10,
+    citation="Geirhos et al. 2019",
+    equation="shape bias = decisions for shape / (decisions for shape + decisions for texture)",
     kinds=(
         Kind(
             "shape_bias",

@@ -16,6 +16,7 @@ COPY = change("silhouette")
     question="How much does it recognise from outlines alone?",
     topic="one_cue",
     rank=22,
+    citation="Geirhos et al. 2019",
     kinds=one_cue.kinds(
         "silhouette",
         "Silhouette accuracy",

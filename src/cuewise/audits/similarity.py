@@ -36,6 +36,8 @@ PANEL = "Similarity of pairs: cosine similarity"
     "cosine of a view to its positive, to another image, to its patch and texture negatives",
     question="How similar are an image and its other view, another image, its patches, its texture?",
     rank=110,
+    citation="Ge et al. 2021",
+    equation="similarity = cos(f(view), f(other))",
     kinds=(
         Kind(
             "similarity/patch",

@@ -16,6 +16,7 @@ COPY = change("sketch")
     question="How much does it recognise from lines alone?",
     topic="one_cue",
     rank=24,
+    citation="Geirhos et al. 2019 (edges)",
     kinds=one_cue.kinds(
         "sketch",
         "Sketch accuracy",

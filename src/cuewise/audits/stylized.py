@@ -16,6 +16,7 @@ COPY = change("stylized")
     question="How much does it recognise when texture and colours are those of another style?",
     topic="one_cue",
     rank=26,
+    citation="Geirhos et al. 2019",
     kinds=one_cue.kinds(
         "stylized",
         "Accuracy on stylised images",

@@ -16,6 +16,7 @@ COPY = change("texture", fast=True)
     question="How much does it recognise when one cue is left, or one is exchanged?",
     topic="one_cue",
     rank=20,
+    citation="Ge et al. 2021 (the texture operator)",
     kinds=one_cue.kinds(
         "texture",
         "Texture accuracy",

@@ -28,6 +28,7 @@ SHOWN = 8  # classes with examples
     "per-class accuracy on texture copies; classes for which texture is enough",
     question="Which classes does it recognise by their texture alone?",
     rank=30,
+    citation="Ge et al. 2021",
     kinds=(
         Kind(
             "texture_classes/accuracy",

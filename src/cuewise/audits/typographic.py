@@ -20,6 +20,7 @@ EMPTY = change("word", text=" ")  # the label without a word: what is lost to th
     question="Does it read instead of look?",
     topic="robustness",
     rank=58,
+    citation="Goh et al. 2021",
     kinds=(
         Kind(
             "typographic/word/accuracy",

@@ -22,6 +22,7 @@ LEAST = 5  # images of a group that has a mean of its own
     "norm of an image's embedding against the number of objects on it (hcl)",
     question="Does it know how many things are on an image?",
     rank=120,
+    citation="Ge et al. 2023",
     kinds=(
         Kind(
             "uncertainty/rho/*",

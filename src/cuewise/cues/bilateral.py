@@ -82,6 +82,8 @@ class BilateralCue(Cue):
     name = "bilateral"
     suppresses = True
     summary = "smooth fine texture, keep edges"
+    citation = "Tomasi and Manduchi 1998"
+    equation = "w = exp(−‖Δp‖² / 2σ_s²) · exp(−(Σ_c |ΔI_c|)² / 2σ_r²);   out = Σ w I / Σ w"
     colour_only = False
     diameter: Annotated[int, "of the disc of neighbours, in pixels"] = 9
     sigma_range: Annotated[float, "how far colours may differ, in grey levels of 0–255"] = 75.0

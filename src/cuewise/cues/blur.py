@@ -100,6 +100,8 @@ class Gaussian(Cue):
     name = "gaussian"
     suppresses = True
     summary = "blur texture and edges alike"
+    citation = "Gaussian blur; as the isotropic baseline: Mishra et al. 2020"
+    equation = "out = image ∗ exp(−‖p‖² / 2σ²)"
     colour_only = False
     sigma: Annotated[float | None, "width in pixels [drawn by form]"] = None
     form: Annotated[str, "how sigma is drawn: supervised, ssl"] = "supervised"

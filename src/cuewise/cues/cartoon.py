@@ -44,6 +44,11 @@ class Cartoon(Cue):
     name = "cartoon"
     suppresses = True
     summary = "flat colours and dark outlines, no texture"
+    citation = "Mishra et al. 2020"
+    equation = (
+        "out = palette AND outlines: repeated bilateral filters of the shrunken image; black where the "
+        "median-filtered luma is below its local mean − 2"
+    )
     passes: Annotated[int, "of the bilateral filter"] = 7
 
     def render(self, image: Pixels, drawn: Drawn) -> Pixels:

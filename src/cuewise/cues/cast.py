@@ -35,6 +35,8 @@ class Cast(Cue):
 
     name = "cast"
     summary = "a colour cast, as of another light"
+    citation = "von Kries gains"
+    equation = "out = (gain · linear)^(1/2.2),   linear = value^2.2, one gain per channel"
     light: Annotated[str | None, "warm, cold, green or magenta [drawn]"] = None
     strength: Annotated[float, "0 is no cast"] = 1.0
 

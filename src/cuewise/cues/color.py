@@ -79,6 +79,7 @@ class GreyCue(Cue):
 
     name = "grey"
     summary = "remove colour"
+    equation = "out = 0.299 R + 0.587 G + 0.114 B on all channels"
 
     def render(self, image: Pixels, drawn: Drawn) -> Pixels:
         return grey(image)
@@ -90,6 +91,7 @@ class Hue(Cue):
 
     name = "hue"
     summary = "rotate all colours on the colour circle"
+    equation = "h ← h + turn (mod 1) in HSV"
     turn: Annotated[float | None, "part of the circle [drawn from 0.1 to 0.9]"] = None
 
     def draw(self, rng: np.random.Generator, height: int, width: int) -> Drawn:

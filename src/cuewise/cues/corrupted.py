@@ -19,6 +19,7 @@ class Corrupted(Cue):
 
     name = "corrupted"
     summary = "one of the ImageNet-C corruptions at severity 1 to 5"
+    citation = "Hendrycks and Dietterich 2019"
     colour_only = False
     corruption: Annotated[str, "its name, e.g. fog"] = "gaussian_noise"
     severity: Annotated[int, "1 to 5"] = 3

@@ -36,6 +36,8 @@ class Cue(ABC):
 
     name: ClassVar[str]
     summary: ClassVar[str]  # one line, for lists
+    citation: ClassVar[str] = ""
+    equation: ClassVar[str] = ""  # in plain text
     suppresses: ClassVar[bool] = (
         False  # a filter against texture that keeps the layout: `--suppress` takes it
     )

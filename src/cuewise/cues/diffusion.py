@@ -179,6 +179,8 @@ class Anisotropic(Diffusion):
     name = "anisotropic"
     suppresses = True
     summary = "smooth texture, keep edges (Perona–Malik diffusion)"
+    citation = "Perona and Malik 1990; against texture: Mishra et al. 2020"
+    equation = "I ← I + γ Σ_a div_a(g(δ_a)·δ_a), `steps` times;   g(δ) = exp(−(δ/κ)²)"
     kappa: Annotated[float, "difference above which an edge is kept, in grey levels"] = 20.0
     gamma: Annotated[float, "size of a step"] = 0.1
     mode: Annotated[Mode, "channel, vector or medpy3d"] = "channel"
@@ -195,6 +197,8 @@ class Robust(Diffusion):
     name = "robust"
     suppresses = True
     summary = "smooth texture, stop at edges altogether (Tukey diffusion)"
+    citation = "Black, Sapiro, Marimont and Heeger 1998"
+    equation = "I ← I + γ Σ_a div_a(g(δ_a)·δ_a), `steps` times;   g(δ) = ½ (1 − (δ/κ√2)²)², 0 beyond κ√2"
     kappa: Annotated[float, "scale of the differences that are smoothed, in grey levels"] = 20.0
     gamma: Annotated[float, "size of a step"] = 0.1
     mode: Annotated[Mode, "channel, vector or medpy3d"] = "channel"

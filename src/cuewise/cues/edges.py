@@ -49,6 +49,8 @@ class Sketch(Cue):
 
     name = "sketch"
     summary = "keep outlines as dark lines on white"
+    citation = "Winnemöller, Olsen and Gooch 2006"
+    equation = "out = 1 + tanh(φ·D) where D = G_σ − 0.99·G_1.6σ < 0, else 1; after diffusion"
     width: Annotated[float, "of the lines: σ in pixels at 224 px"] = 1.0
     sensitivity: Annotated[float, "larger draws fainter edges too"] = 1.0
 

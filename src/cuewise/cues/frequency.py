@@ -72,6 +72,7 @@ class LowpassCue(Cue):
 
     name = "lowpass"
     summary = "keep low spatial frequencies only"
+    equation = "out = F⁻¹(F(image) where 2|f| ≤ round(keep · side), else 0), F the discrete Fourier transform"
     colour_only = False
     keep: Annotated[float, "part of the frequencies that is kept, 0 to 1"] = 0.25
     shape: Annotated[Shape, "of the kept part: square or circle"] = "square"

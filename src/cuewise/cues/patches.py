@@ -178,6 +178,11 @@ class Patch(Cue):
     name = "patch"
     summary = "shuffled square patches: keep texture and colour, destroy shape"
     moves = True
+    citation = "Ge et al. 2021"
+    equation = (
+        "out(p) = image(c_t + p − p_t): tile t of the grid is the patch at a random corner c_t, of a "
+        "side drawn once per image"
+    )
     colour_only = False
     patch_size: Annotated[str, "low:high in pixels [16:72 at 224 pixels, in proportion elsewhere]"] = ""
     overlap: Annotated[Overlap, "of patches in the source: allow, distinct, avoid"] = "allow"

@@ -64,6 +64,11 @@ class Quilting(FromPatches):
     name = "quilting"
     summary = "keep patches of texture, destroy their layout (image quilting)"
     moves = True
+    citation = "Efros and Freeman 2001"
+    equation = (
+        "each block is the random one with the least squared difference on the overlap, cut along the "
+        "path where it differs least"
+    )
     tries: Annotated[int, "random blocks of which the best is taken"] = 800
 
     def render(self, image: Pixels, drawn: Drawn) -> Pixels:

@@ -41,6 +41,7 @@ class Rotation(Cue):
     name = "rotation"
     summary = "rotate the image by quarter turns"
     moves = True
+    equation = "out = image turned by k · 90°"
     colour_only = False
     quarters: Annotated[int | None, "0 to 3 [drawn from 1 to 3; 2 where the image is not square]"] = None
 

@@ -109,6 +109,7 @@ class Silhouette(Cue):
 
     name = "silhouette"
     summary = "keep the main object's outer shape, black on white (best effort)"
+    citation = "GrabCut: Rother, Kolmogorov and Blake 2004"
     rounds: Annotated[int, "of GrabCut"] = 4
 
     def draw(self, rng: np.random.Generator, height: int, width: int) -> Drawn:

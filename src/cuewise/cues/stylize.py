@@ -165,6 +165,7 @@ class Stylized(Cue):
 
     name = "stylized"
     summary = "the layout of the image with the texture and colours of a random style"
+    citation = "Geirhos et al. 2019; with weights on disk: Huang and Belongie 2017 (AdaIN)"
     styles: Annotated[str | None, "a folder of style images [256 drawn styles]"] = None
     strength: Annotated[float, "0 the image, 1 the full style"] = 1.0
     encoder: Annotated[str | None, "AdaIN's encoder, a file of weights"] = None

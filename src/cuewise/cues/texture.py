@@ -180,6 +180,11 @@ class Texture(FromPatches):
     name = "texture"
     summary = "keep local texture, destroy all layout (multiresolution synthesis)"
     moves = True
+    citation = "Ge et al. 2021"
+    equation = (
+        "each pixel takes the candidate c with the least Σ_v w_v Σ_channels ln(1 + ((out(v) − example(c "
+        "+ v − u)) / 255)² / σ²)"
+    )
     fast: Annotated[bool, "24 neighbours and 10 random candidates: a third of the time"] = False
     neighbours: Annotated[int, "k, the resolved neighbours that a candidate is compared on"] = 50
     random: Annotated[int, "m, random candidates per pixel"] = 50

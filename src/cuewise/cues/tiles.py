@@ -37,6 +37,7 @@ class Tiles(Cue):
     name = "tiles"
     summary = "shuffle tiles: keep the parts, remove their configuration"
     moves = True
+    equation = "out(tile t) = image(tile π(t)), π a permutation that leaves no tile in its place"
     tiles: Annotated[int, "tiles per side"] = 4
 
     def __post_init__(self) -> None:

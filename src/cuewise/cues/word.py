@@ -46,6 +46,7 @@ class Word(Cue):
 
     name = "word"
     summary = "paste a word on the image (typographic attack)"
+    citation = "Goh et al. 2021 (typographic attacks)"
     text: Annotated[str, "the word [drawn from eight common ones]"] = ""
     share: Annotated[float, "width of the label relative to the image"] = 0.6
 

@@ -45,6 +45,10 @@ class BYOL(Method):
     name = "byol"
     summary = "prediction of a momentum target (BYOL), with repulsion from negatives"
     citation = "Grill et al. 2020; negatives: Ge et al. 2021"
+    equation = (
+        "L = ‖p − z‖² − Σ_n α ‖p − n‖², in both orders of the views\n"
+        "p: prediction of the online network, z: the target's embedding of the other view, n: of a negative; unit length"
+    )
     views = {"first": "byol-1", "second": "byol-2"}
     negatives_from = ("first", "second")
     negative_kinds = ("patch", "texture", "regular")

@@ -74,6 +74,11 @@ class CAN(Method):
     name = "can"
     summary = "contrast, masked reconstruction and denoising in one pass (CAN), for vision transformers"
     citation = "Mishra et al. 2022; negatives: Ge et al. 2021"
+    example = "--model timm/vit_small_patch16_224"
+    equation = (
+        "L = w_1 L_contrast + w_2 · mean over hidden patches (x̂ − x)² + w_3 · mean over visible patches (ê − σe)²\n"
+        "L_contrast as in simclr; the encoder sees x + σe on the visible patches"
+    )
     views = {"first": "moco-v2", "second": "moco-v2"}
     negatives_from = ("first", "second")
     negative_kinds = ("patch", "texture")

@@ -35,6 +35,9 @@ class CMC(Method):
     name = "cmc"
     summary = "lightness against colours, two encoders and two memory banks (CMC)"
     citation = "Tian et al. 2020"
+    equation = (
+        "L = L_nce(f_L among the entries of ab) + L_nce(f_ab among the entries of L), each as in insdis"
+    )
     views = {"query": "cmc"}
     optim = {**STEPS, "milestones": [0.5, 2 / 3, 5 / 6]}  # 120, 160 and 200 of 240 epochs
     Settings = Settings

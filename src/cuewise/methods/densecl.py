@@ -69,6 +69,10 @@ class DenseCL(moco.MoCo):
     name = "densecl"
     summary = "MoCo on images and on the cells of their feature maps (DenseCL), and non-semantic negatives"
     citation = "Wang et al. 2021; negatives: Ge et al. 2021"
+    equation = (
+        "L = (1 − λ) L_moco + λ · mean over cells c of −log e^{q_c·k_m(c)/τ} / (e^{q_c·k_m(c)/τ} + Σ_k e^{q_c·k/τ})\n"
+        "m(c): the cell of the key whose backbone features are most alike; k: pooled dense keys of other images"
+    )
     Settings = Settings
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:

@@ -71,6 +71,10 @@ class HCL(Method):
         "objects by MoCo or DenseCL, and scenes near their objects in hyperbolic space (HCL); needs boxes"
     )
     citation = "Ge et al. 2023"
+    equation = (
+        "L = L_moco(two views of an object, both orders) + λ L_hyp\n"
+        "L_hyp = −log e^{−d(s,o)/τ} / (e^{−d(s,o)/τ} + Σ_n e^{−d(s,o_n)/τ}),   d: distance in the Poincaré ball of curvature c"
+    )
     views = {"query": "moco-v2", "key": "moco-v2", "object": "moco-v2", "scene": "moco-v2"}
     takes_crops = False
     optim = {"name": "sgd", "lr": 0.03, "reference_batch": 256, "weight_decay": 1e-4}

@@ -33,6 +33,10 @@ class InfoMin(moco.MoCo):
     name = "infomin"
     summary = "MoCo with stronger augmentation and a jigsaw branch (InfoMin)"
     citation = "Tian et al. 2020, What Makes for Good Views; negatives: Ge et al. 2021"
+    equation = (
+        "L = (1 − β) L_moco(q) + β L_moco(q_jigsaw)\n"
+        "q_jigsaw: nine tiles of another view, encoded one by one and put together in random order"
+    )
     views = {"query": "infomin", "key": "infomin", "jigsaw": "jigsaw"}
     Settings = Settings
 

@@ -20,6 +20,10 @@ class InsDis(Method):
     name = "insdis"
     summary = "each image its own class, against a memory bank (instance discrimination)"
     citation = "Wu et al. 2018"
+    equation = (
+        "P(i|f) = e^{v_i·f/τ} / Z,   h = P / (P + m/n),   L = −log h(own entry) − Σ_noise log(1 − h)\n"
+        "v: n entries of the memory bank, m noise entries, Z fixed by the first batch; v ← normalise(μ v + (1−μ) f)"
+    )
     views = {"query": "insdis"}
     optim = {**STEPS, "milestones": [0.6, 0.8]}
     Settings = BankSettings

@@ -71,6 +71,7 @@ class Jigsaw(Method):
     name = "jigsaw"
     summary = "puzzles of nine tiles, whole-image or patch-wise texture suppression (Jigsaw)"
     citation = "Noroozi and Favaro 2016; suppression: Mishra et al. 2020"
+    equation = "L = −log p(order | nine tiles), cross-entropy over a fixed set of orders"
     views = {"image": "puzzle"}
     optim = {
         "name": "sgd",

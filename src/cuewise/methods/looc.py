@@ -38,6 +38,11 @@ class LooC(Method):
         "one space for each augmentation of --leave-out, sensitive to it and invariant to the rest (LooC)"
     )
     citation = "Xiao et al. 2021; negatives: Ge et al. 2021"
+    example = "--leave-out color"
+    equation = (
+        "L = mean over the spaces i of −log e^{q_i·k_i/τ} / (e^{q_i·k_i/τ} + Σ_{j≠i} e^{q_i·k_j/τ} + Σ_queue e^{q_i·k/τ})\n"
+        "k_0: all augmentations drawn anew; k_i: augmentation i as the query's. Space 0 has k_0 and its queue alone"
+    )
     views = {"query": "moco-v2", "key": "moco-v2"}
     negatives_from = ("query",)
     negative_kinds = ("patch", "texture")

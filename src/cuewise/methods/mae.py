@@ -36,6 +36,8 @@ class MAE(Method):
     name = "mae"
     summary = "reconstruction of hidden patches from the visible ones (MAE), for vision transformers"
     citation = "He et al. 2022"
+    example = "--model timm/vit_small_patch16_224"
+    equation = "L = mean over the hidden patches of (decoder(tokens) − pixels)²"
     views = {"first": "mae"}
     optim = {**ADAMW, "lr": 1.5e-4}
     Settings = Settings

@@ -142,6 +142,8 @@ class Method(nn.Module, ABC):
     name: ClassVar[str]
     summary: ClassVar[str]
     citation: ClassVar[str]
+    equation: ClassVar[str] = ""  # the loss in plain text, its symbols on the lines below
+    example: ClassVar[str] = ""  # further options that a command with this method needs
     views: ClassVar[Mapping[str, str]]  # role → name of a recipe
     needs: ClassVar[
         tuple[str, ...]

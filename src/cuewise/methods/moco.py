@@ -63,6 +63,10 @@ class MoCo(Method):
     name = "moco"
     summary = "momentum contrast with a queue (MoCo-v2), and non-semantic negatives"
     citation = "He et al. 2020; Chen et al. 2020 (MoCo-v2); negatives: Ge et al. 2021"
+    equation = (
+        "L = −log e^{s_p/τ} / (e^{s_p/τ} + Σ_n e^{α s_n/τ} + Σ_k e^{s_k/τ})\n"
+        "s_p = q·k⁺ (the key of the same image), s_k = q·k (the queue), s_n = q·n (its own negatives, --alpha-mode in)"
+    )
     views = {"query": "moco-v2", "key": "moco-v2"}
     negatives_from = ("query",)
     negative_kinds = ("patch", "texture")

@@ -23,6 +23,8 @@ class MoCoPlusPlus(looc.LooC):
     name = "moco++"
     summary = "MoCo with several last stages, the control of LooC++ (MoCo++)"
     citation = "Xiao et al. 2021, table 4"
+    example = ""
+    equation = "L = mean over the heads of MoCo's −log e^{q·k⁺/τ} / (e^{q·k⁺/τ} + Σ_k e^{q·k/τ})"
     leaves_out = False
     Settings = Settings
 

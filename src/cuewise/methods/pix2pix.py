@@ -49,6 +49,10 @@ class Pix2Pix(Method):
     name = "pix2pix"
     summary = "a generator that suppresses texture, trained towards diffused images (a GAN)"
     citation = "Isola et al. 2017; Mishra et al. 2022 (Pix2Pix-Anisotropic)"
+    equation = (
+        "L_G = −log σ(D(x, G(x))) + w · |G(x) − y|,   L_D = −½ [log σ(D(x, y)) + log(1 − σ(D(x, G(x))))]\n"
+        "x: image, y: the diffused image, D: logits of patches"
+    )
     views = {"query": "pix2pix"}
     backbone = "cuewise/unet"
     takes_suppress = False

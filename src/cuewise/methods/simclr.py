@@ -44,6 +44,10 @@ class SimCLR(Method):
     name = "simclr"
     summary = "in-batch contrast of two views (SimCLR), and non-semantic negatives"
     citation = "Chen et al. 2020; negatives: Ge et al. 2021"
+    equation = (
+        "L = −log e^{s_p/τ} / (e^{s_p/τ} + Σ_n e^{α s_n/τ} + Σ_k e^{s_k/τ}), the mean over all 2B views\n"
+        "s_p: the other view of the image, s_k: all views of other images, s_n: the view's own negatives"
+    )
     views = {"first": "simclr", "second": "simclr"}
     negatives_from = ("first", "second")
     negative_kinds = ("patch", "texture")

@@ -38,6 +38,7 @@ class Supervised(Method):
     name = "supervised"
     summary = "cross-entropy on the folder's labels, for reference"
     citation = "the baseline of the papers"
+    equation = "L = −log p(label | image)"
     views = {"query": "supervised"}
     optim = {"name": "sgd", "lr": 0.1, "reference_batch": 256, "weight_decay": 1e-4}
     Settings = Settings

@@ -48,6 +48,10 @@ class Tune(Method):
         "turn a cue dial of a trained encoder and keep what it knows: its frozen original is the teacher"
     )
     citation = "this package; negatives: Ge et al. 2021"
+    equation = (
+        "L = pull · (1 − cos(s(changed), t(plain)) + keep · (1 − cos(s(plain), t(plain)))) + contrast · L_nce\n"
+        "L_nce: s(changed) finds t(plain) among the batch; a negative adds e^{α s(negative)·t(plain)/τ} to the denominator"
+    )
     views = {"plain": "tune", "changed": "tune"}
     negatives_from = ("plain",)
     negative_kinds = ("patch", "texture")

@@ -10,6 +10,18 @@ from cuewise.report.reading import ReadAudit, mapping, sequence
 from cuewise.report.tables import facts, frame
 
 MOST_SKIPPED = 50
+GENERAL = (  # words of every report
+    (
+        "95 % interval",
+        "Where the true value lies in 95 of 100 repetitions with other test images of the same kind.",
+    ),
+    ("n", "How many images (or decisions, classes, pairs) a number rests on."),
+    (
+        "protocol",
+        "What was fitted on what, and what was left out: numbers compare only under equal protocols.",
+    ),
+    ("guessing", "The value that a model would have whose answers do not depend on the image."),
+)
 
 
 def folded(summary: str, body: Html) -> Html:
@@ -21,19 +33,7 @@ def glossary_section(audits: Sequence[ReadAudit]) -> Html:
     """What each kind of score on this page means."""
     kinds = dict.fromkeys(kind_of(s.name) for a in audits for s in a.scores)
     known = [k for k in kinds if k.meaning]
-    general = [
-        (
-            "95 % interval",
-            "Where the true value lies in 95 of 100 repetitions with other test images of the same kind.",
-        ),
-        ("n", "How many images (or decisions, classes, pairs) a number rests on."),
-        (
-            "protocol",
-            "What was fitted on what, and what was left out: numbers compare only under equal protocols.",
-        ),
-        ("guessing", "The value that a model would have whose answers do not depend on the image."),
-    ]
-    rows = [(k.title.replace("{}", "…"), k.meaning) for k in known] + general
+    rows = [(k.title.replace("{}", "…"), k.meaning) for k in known] + list(GENERAL)
     terms = [join(el("dt", term), el("dd", meaning)) for term, meaning in rows]
     return folded("What the scores mean", el("dl", terms, class_="facts"))
 
