@@ -9,7 +9,13 @@ from cuewise.report.plain import markdown_table
 from cuewise.verbs import VERBS, by_topic
 
 API = {  # page → modules whose docstrings it shows
-    "Results and data": ("cuewise.scores", "cuewise.errors", "cuewise.data.dataset", "cuewise.data.sample"),
+    "Results and data": (
+        "cuewise.results",
+        "cuewise.scores",
+        "cuewise.errors",
+        "cuewise.data.dataset",
+        "cuewise.data.sample",
+    ),
     "Encoders": ("cuewise.encoders.encoder", "cuewise.encoders.card", "cuewise.encoders.heads"),
     "Cue operators": (
         "cuewise.cues.cue",
