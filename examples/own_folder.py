@@ -12,10 +12,11 @@ from typing import Any
 
 import cuewise
 
+AUDITS = "accuracy,shape_bias,similarity,sketch"
 SHAPES = "shapes:aligned?rho=1&palette=one&size=48&n={n}&part={part}"
 
 
-def main(photos: str, val: str, out: Path, **settings: Any) -> dict[str, Any]:
+def main(photos: str, val: str, out: Path, only: str = AUDITS, **settings: Any) -> dict[str, Any]:
     """Pretrain with and without patch negatives, then compare; returns what is in report.html."""
     dials: dict[str, dict[str, Any]] = {"plain": {}, "shape": {"negatives": "patch", "alpha": 2}}
     for name, dial in dials.items():
@@ -25,7 +26,7 @@ def main(photos: str, val: str, out: Path, **settings: Any) -> dict[str, Any]:
         out=out / "compared",
         train=photos,
         test=val,
-        only="accuracy,shape_bias,similarity,sketch",
+        only=only,
     )
 
 

@@ -30,7 +30,7 @@ def example(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.
 
 @pytest.mark.parametrize("example", ["own_folder"], indirect=True)
 def test_own_folder(example: ModuleType, tmp_path: Path) -> None:
-    example.main(TRAIN, TEST, tmp_path / "own", **SMALL)
+    example.main(TRAIN, TEST, tmp_path / "own", "accuracy", **SMALL)
     assert (tmp_path / "own" / "compared" / "report.html").is_file()
 
 
