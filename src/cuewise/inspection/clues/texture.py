@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import cv2
 import numpy as np
 
 from cuewise.data import Image
@@ -44,12 +45,16 @@ def _contrasts() -> np.ndarray[tuple[int, int], np.dtype[np.float32]]:
 
 
 CONTRASTS = _contrasts()
+PLACES = (1 << np.arange(BITS)).astype(np.float32)  # what each sign counts in a word
 
 
 def words(grey: np.ndarray[tuple[int, ...], np.dtype[np.float32]]) -> Numbers:
     """Square roots of the words' shares."""
     patches = np.lib.stride_tricks.sliding_window_view(grey, (PATCH, PATCH)).reshape(-1, PATCH * PATCH)
-    word = (patches @ CONTRASTS > 0) @ (1 << np.arange(BITS))
-    flat = patches.max(1) - patches.min(1) < FLAT
-    word = np.where(flat, 1 << BITS, word)
+    word = ((patches @ CONTRASTS > 0).astype(np.float32) @ PLACES).astype(np.int64)
+    whole, half = np.ones((PATCH, PATCH), np.uint8), PATCH // 2
+    inner = np.s_[half : grey.shape[0] - half, half : grey.shape[1] - half]
+    plain = np.ascontiguousarray(grey)
+    contrast = (cv2.dilate(plain, whole) - cv2.erode(plain, whole))[inner].ravel()
+    word = np.where(contrast < FLAT, 1 << BITS, word)
     return np.sqrt(np.bincount(word, minlength=(1 << BITS) + 1) / len(word)).astype(np.float32)
