@@ -25,6 +25,7 @@ BENCHMARKS: dict[str, tuple[list[str], dict[str, str]]] = {
     "index": ([], {}),
     "first_batch": ([], {}),
     "make": ([], {}),
+    "inspection": ([], {}),
     "audit": (["--full"], {}),
     "probe": (["--model", "torchvision/resnet18", "--size", "64", "--epochs", "2", "--no-accuracy"], {}),
     "detect": ([], {}),
