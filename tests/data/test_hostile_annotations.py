@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import io
 import json
+import zipfile
 from pathlib import Path
 from typing import Any
 
 import pytest
 from object_files import write_coco, write_table, write_voc, write_yolo
+from PIL import Image
 
 from cuewise.data import Dataset, open_data
 from cuewise.errors import UserError
@@ -93,3 +96,24 @@ def test_a_cell_without_end(tmp_path: Path) -> None:
     file.write_text(file.read_text() + "\na.jpg," + "x" * 200_000)
     with pytest.raises(UserError, match=r"line \d+: broken CSV \(field larger"):
         open_data(f"{file}?images={tmp_path / 'images'}")
+
+
+@pytest.mark.parametrize("kind", ["name", "version"])
+def test_a_zip_that_pythons_reader_gives_up_on(tmp_path: Path, kind: str) -> None:
+    """A name that is not what its flag says, or a later version of the format: the images are there all the same."""
+    file = tmp_path / "photos.zip"
+    with zipfile.ZipFile(file, "w") as archive:
+        for i in range(3):
+            buffer = io.BytesIO()
+            Image.new("RGB", (8, 8), (i, 0, 0)).save(buffer, "png")
+            archive.writestr(f"ä{i}.png", buffer.getvalue())
+    data = bytearray(file.read_bytes())
+    entry = data.rindex(b"PK\x01\x02")
+    if kind == "name":
+        data[entry + 46] = 0xFF  # the first byte of a name that says it is UTF-8
+    else:
+        data[entry + 6] = 162  # needs version 16.2
+    file.write_bytes(bytes(data))
+    with pytest.raises((NotImplementedError, UnicodeDecodeError)):
+        zipfile.ZipFile(file)
+    assert len(looked_at(open_data(file))) == 3

@@ -96,7 +96,11 @@ class Archive:
 
     @cached_property
     def members(self) -> frozenset[str]:
-        return frozenset(self.file.namelist())
+        """Names in the archive; none where Python's reader gives up, and the images are then all that is read of it."""
+        try:
+            return frozenset(self.file.namelist())
+        except (NotImplementedError, ValueError):  # a later version of the format, names in no known encoding
+            return frozenset()
 
     def full(self, name: str) -> str:
         """A name below this folder as the archive knows it."""
