@@ -162,6 +162,7 @@ def reproduce(
     epochs: int | None = None,
     jobs: str | int = "auto",
     arms: str | Sequence[str] | None = None,
+    values: str | Sequence[Any] | None = None,
     precision: str = "auto",
     method: str | None = None,
     model: str | None = None,
@@ -181,6 +182,7 @@ def reproduce(
     epochs: of every run [the lab's own; three times as many in looc-rotation]
     jobs: runs side by side: auto (one per core) or a number [auto]
     arms: names of arms to run, with * for any text; claims that need others are then not measured [all]
+    values: of a study that sweeps over something: its values, e.g. 0,0.5,1,2,3,5 for α [the lab's own]
     precision: auto (as `pretrain`), 32 or bf16, which is faster on a CPU that computes in it [auto]
     method: moco or simclr, for studies that are not about a method [simclr on shapes, moco on photographs]
     model: backbone of all arms that name none, with or without weights; the study `tune` needs one [the lab's small one]

@@ -162,6 +162,7 @@ STUDY = Study(
     summary="The weight α of patch negatives against shape bias, accuracies and similarities",
     reference="Figure 6 of Ge et al. 2021",
     arms=arms,
+    sweep="alphas",
     measures=("clean", "conflict", "cues", "fine", "texture_classes", "similarity", "ood", "corrupted"),
     claims=(
         Claim("10", "before any such training, patch and texture negatives are harder than other images: clearly more similar "

@@ -47,6 +47,7 @@ STUDY = Study(
     summary="Accuracy against the length of the queue, with and without patch negatives",
     reference="Figures 4 and 5 of Ge et al. 2021",
     arms=arms,
+    sweep="banks",
     measures=("clean", "conflict", "cues", "ood", "corrupted"),
     claims=(
         Claim("18a", "the gain from patch negatives persists at every K", "C", gain_persists),

@@ -62,6 +62,7 @@ STUDY = Study(
     summary="The interval that the side of the patches is drawn from",
     reference="Figure 11 of Ge et al. 2021",
     arms=arms,
+    sweep="patch_ranges",
     measures=("clean", "conflict", "cues", "similarity", "ood", "corrupted"),
     claims=(
         Claim("21a", "larger patches help texture-free accuracy more than clean", "C", larger_for_shape),

@@ -27,6 +27,7 @@ from cuewise.studies.plan import StudyPlan, make_plan, spoken
 from cuewise.studies.pool import run_all
 from cuewise.studies.results import ByMeasure, document_of
 from cuewise.studies.study import Study, choose, only_arms
+from cuewise.studies.sweep import swept
 from cuewise.studies.timing import fitting_epochs
 from cuewise.studies.writing import write_results
 from cuewise.train.distributed import resolve_devices, resolve_precision
@@ -52,6 +53,7 @@ def run_studies(
     epochs: int | None = None,
     jobs: str = "auto",
     arms: Sequence[str] = (),
+    values: Sequence[str] = (),
     precision: str = "auto",
     method: str | None = None,
     model: str | None = None,
@@ -68,6 +70,7 @@ def run_studies(
     own = {"model": model, "size": size}
     lab = with_method(in_precision(base, precision), method)
     lab = replace(lab, base=merge(lab.base, {k: v for k, v in own.items() if v is not None}))
+    lab = swept(lab, asked, values)
     chosen = only_arms(asked, lab, arms)
     check_folder(out, "study", resume=True, overwrite=overwrite)
     workers, threads = job_count(jobs)
@@ -95,6 +98,7 @@ def run_studies(
         document = document_of(
             chosen, plan, found, took=took, trained_now=trained_now, budget=budget, warnings=warnings
         )
+        document["values"] = {n: list(getattr(lab, n)) for n in {s.sweep for s in asked} if values}
         return write_results(document, out)
 
 

@@ -49,6 +49,7 @@ class Study:
     figures: tuple[Figure, ...]
     reference: str = ""  # the figure or table it mirrors
     times: int = 1  # so many times the lab's epochs: some effects come late
+    sweep: str = ""  # which of the lab's constants `--values` replaces
     tunes: bool = False  # whether it starts from a trained model, `--model`
 
 

@@ -88,6 +88,7 @@ STUDY = Study(
     summary="A trained model tuned away from texture: shape bias against what it knew, as α and --keep turn",
     reference="this package",
     arms=arms,
+    sweep="alphas",
     measures=("own", "domains"),
     claims=(
         Claim("T1", "changed views and contrast against the teacher raise shape bias", "A", shape_rises),

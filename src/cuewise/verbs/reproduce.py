@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from cuewise.options import COMMAS, One, Several, texts
 from cuewise.verbs.arguments import MACHINE, Result
@@ -45,6 +45,11 @@ def reproduce(
         "names of arms to run, with * for any text; claims that need others are then not measured [all]",
         COMMAS,
     ] = None,
+    values: Annotated[
+        str | Sequence[Any] | None,
+        "of a study that sweeps over something: its values, e.g. 0,0.5,1,2,3,5 for α [the lab's own]",
+        COMMAS,
+    ] = None,
     precision: Annotated[
         str, "auto (as `pretrain`), 32 or bf16, which is faster on a CPU that computes in it", MACHINE
     ] = "auto",
@@ -63,6 +68,7 @@ def reproduce(
 
     cuewise reproduce ns-color --out studies/color
     cuewise reproduce --out studies/all --budget 60
+    cuewise reproduce ns-alpha --values 0,0.5,1,2,3,5 --out studies/alpha
     """
     from cuewise.studies.run import run_studies
 
@@ -79,6 +85,7 @@ def reproduce(
             epochs=epochs,
             jobs=str(jobs),
             arms=texts(arms),
+            values=[str(v) for v in texts(values)],
             precision=precision,
             method=method,
             model=model,

@@ -1,0 +1,78 @@
+"""`--values`: sweeps from the shell."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from cuewise.errors import UserError
+from cuewise.studies.labs import SHAPES, TUNING
+from cuewise.studies.run import run_studies
+from cuewise.studies.study import Arm, choose
+from cuewise.studies.sweep import swept
+from tests.studies.tiny import LAB, STUDY
+
+
+def names(study: str, *values: str) -> list[str]:
+    asked = choose([study])
+    lab = swept(SHAPES, asked, values)
+    return [a.name for a in asked[0].arms(lab)]
+
+
+def test_the_arms_are_those_of_the_values() -> None:
+    assert names("ns-alpha", "0", "0.5", "5")[:3] == ["α = 0", "α = 0.5", "α = 5"]
+    assert names("ns-alpha-color", "3", "0") == ["α = 0", "α = 3"]
+    assert names("ns-bank", "64", "128")[:2] == ["K = 64", "K = 128"]
+    assert names("ns-patch-grid", "2:4", "6:9")[1:3] == ["d = 2–4", "d = 6–9"]
+    assert swept(SHAPES, choose(["oac"]), []) == SHAPES
+
+
+def test_claims_are_judged_over_the_values() -> None:
+    lab = swept(SHAPES, choose(["ns-alpha"]), ["0", "0.5", "5"])
+    claim = next(c for c in choose(["ns-alpha"])[0].claims if c.number == "11")
+    assert [d.label for d in claim.differences(lab)] == [
+        "similarity/patch: α = 0.5 − α = 0",
+        "similarity/patch: α = 5 − α = 0.5",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("study", "values", "why"),
+    [
+        (["oac"], ["1", "2"], "the study oac sweeps over nothing; those that do: .*ns-alpha"),
+        (["ns-alpha", "ns-bank"], ["0", "2"], "run one at a time"),
+        (["ns-alpha"], ["0", "x"], "give numbers"),
+        (["ns-alpha"], ["1", "2"], "start with 0"),
+        (["ns-alpha"], ["0", "-1"], "start with 0"),
+        (["ns-alpha"], ["0"], "two or more"),
+        (["ns-alpha"], ["0", "1", "1"], "two or more"),
+        (["ns-bank"], ["0", "64"], "1 key or more"),
+        (["ns-bank"], ["1.5", "64"], "whole numbers"),
+        (["ns-patch-grid"], ["5:2", "4:9"], "5:2"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(study: list[str], values: list[str], why: str) -> None:
+    with pytest.raises(UserError, match=why):
+        swept(SHAPES, choose(study), values)
+
+
+def test_tuning_keeps_the_weight_it_compares_at() -> None:
+    with pytest.raises(UserError, match="α = 2, which must be among them"):
+        swept(TUNING, choose(["tune"]), ["0", "1"])
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("in_process")
+def test_values_are_trained_and_stored(tmp_path: Path) -> None:
+    study = replace(
+        STUDY,
+        sweep="alphas",
+        arms=lambda lab: [Arm("plain", x=0), *(Arm("patch", lab.negative(a), x=a) for a in lab.alphas if a)],
+    )
+    run_studies([study], tmp_path / "out", lab=LAB, seeds=1, values=["0", "2.5"], jobs="1")
+    found = json.loads((tmp_path / "out" / "results.json").read_text())
+    assert found["values"] == {"alphas": [0.0, 2.5]}
+    assert found["studies"]["tiny"]["arms"][1]["settings"]["alpha"] == [2.5]
