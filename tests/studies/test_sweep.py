@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from cuewise.cli import main
 from cuewise.errors import UserError
 from cuewise.studies.labs import SHAPES, TUNING
 from cuewise.studies.run import run_studies
@@ -76,3 +77,10 @@ def test_values_are_trained_and_stored(tmp_path: Path) -> None:
     found = json.loads((tmp_path / "out" / "results.json").read_text())
     assert found["values"] == {"alphas": [0.0, 2.5]}
     assert found["studies"]["tiny"]["arms"][1]["settings"]["alpha"] == [2.5]
+
+
+def test_values_from_the_shell(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Commas separate them; the first thing that is wrong with the numbers is said."""
+    assert main(["reproduce", "ns-alpha", "--values", "1,2", "--out", str(tmp_path / "a")]) != 0
+    assert "--values 1,2: start with 0" in capsys.readouterr().err
+    assert not (tmp_path / "a").exists()

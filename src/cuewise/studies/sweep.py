@@ -33,7 +33,8 @@ def swept(lab: Lab, asked: Sequence[Study], values: Sequence[str]) -> Lab:
         raise UserError(
             f"--values {','.join(values)}: {tuned[0]} compares at α = {lab.alpha:g}, which must be among them"
         )
-    return replace(lab, **{names[0]: found})
+    own: dict[str, Any] = {names[0]: found}
+    return replace(lab, **own)
 
 
 def parsed(name: str, values: Sequence[str]) -> tuple[Any, ...]:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from cuewise.options import COMMAS, One, Several, texts
-from cuewise.verbs.arguments import MACHINE, Result
+from cuewise.verbs.arguments import MACHINE, Result, several
 
 TOPIC = "train"
 
@@ -85,7 +85,7 @@ def reproduce(
             epochs=epochs,
             jobs=str(jobs),
             arms=texts(arms),
-            values=[str(v) for v in texts(values)],
+            values=several(values),
             precision=precision,
             method=method,
             model=model,
