@@ -23,6 +23,7 @@ html_title = f"cuewise {release}"
 html_copy_source = False
 html_show_sourcelink = False
 myst_heading_anchors = 3
+myst_ref_domains = ["std"]  # a link to results is a page, not the module cuewise.results
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
 autodoc_typehints_format = "short"

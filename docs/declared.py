@@ -23,6 +23,7 @@ from cuewise.cues.registry import cues
 from cuewise.methods import Method, methods
 from cuewise.options import options_of
 from cuewise.report.plain import markdown_table
+from cuewise.transforms import class_name
 
 
 def write(place: Path, *, draw: bool = True) -> list[Path]:
@@ -108,6 +109,7 @@ def cue_page(cue: Cue, picture: bool) -> str:
         equation(cue.equation),
         code("Command", commands),
         f"```python\n{python}\n```",
+        f"As a transform of torchvision v2: `cuewise.transforms.{class_name(cue.name)}()`.",
         options("Options", options_of(type(cue))),
         citation(cue.citation),
         "See also [cue operators](../../cues.md) and [make](../../make.md).",

@@ -33,6 +33,7 @@ API = {  # page → modules whose docstrings it shows
         "cuewise.cues.rotation",
         "cuewise.cues.silhouette",
         "cuewise.cues.texture",
+        "cuewise.transforms.transform",
     ),
     "Objectives": (
         "cuewise.objectives.nce",

@@ -141,6 +141,8 @@ def _knows_shapes(data: Dataset) -> bool:
     question="Does it find the same shape when everything else changes?",
     topic="shape_bias",
     rank=14,
+    citation="after ShapeY (Nam, Mel et al.)",
+    equation="matching = queries whose nearest image, of those not excluded, has their shape / queries",
     kinds=(
         Kind(
             "matching/*",
