@@ -16,6 +16,17 @@ from cuewise import embed
 from cuewise.encoders import load_encoder
 
 
+NAMES = (
+    "fc",
+    "classifier",
+    "head",
+    "heads",
+    "logits",
+    "last_linear",
+    "linear",
+)  # that people give a classifier
+
+
 class Net(nn.Module):
     def __init__(self, last: str, outputs: int) -> None:
         super().__init__()
@@ -32,7 +43,7 @@ class Net(nn.Module):
     [
         (torchvision.models.resnet18, 512, 1000),
         (lambda: timm.create_model("resnet10t"), 512, 1000),
-        (lambda: Net("classifier", 7), 5, 7),
+        *((lambda name=name: Net(name, 7), 5, 7) for name in NAMES),
         (lambda: Net("tail", 1000), 5, 1000),
     ],
 )
