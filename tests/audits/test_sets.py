@@ -53,10 +53,11 @@ def test_conflicts_by_file_names_or_as_given(tmp_path: Path) -> None:
         open_sets([train], [f"conflict={stimuli}", f"conflict={train}"], 32)
 
 
-def test_equal_train_and_test_sets_are_split(tmp_path: Path) -> None:
+@pytest.mark.parametrize("role", ["", "plain="])
+def test_equal_train_and_test_sets_are_split(role: str, tmp_path: Path) -> None:
     """No probe is asked about an image that it was fitted on."""
     images = str(photos(tmp_path / "set", 5))
-    found = open_sets([images], [images], 32)
+    found = open_sets([images], [f"{role}{images}"], 32)
     (_, test), train = found.test[0], found.train
     names = [{d.name(i) for i in range(len(d))} for d in (train, test)]
     assert (len(train), len(test)) == (12, 3)
