@@ -15,7 +15,6 @@ from torch import Tensor, nn
 from cuewise import embed
 from cuewise.encoders import load_encoder
 
-
 NAMES = (
     "fc",
     "classifier",
