@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import importlib
 import sys
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 import timm
 from safetensors.torch import load_file, save_file
+
+import cuewise
 
 pytestmark = [pytest.mark.docs, pytest.mark.slow]
 
@@ -23,6 +26,8 @@ def example(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.
     """The script of that name, imported, in a folder of its own."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(EXAMPLES)
+    for verb in ("compare", "audit"):
+        monkeypatch.setattr(cuewise, verb, partial(getattr(cuewise, verb), workers=0))
     if request.param == "lightning_module":
         pytest.importorskip("pytorch_lightning")
     return importlib.import_module(request.param)
@@ -56,6 +61,12 @@ def test_a_method_in_another_loop(example: ModuleType) -> None:
     assert 0 < example.main("shapes?n=128&size=40", epochs=1) < 10
 
 
+# in this process, and not in several that each import torch
+ALONE = """
+from functools import partial
+for verb in ("audit", "compare", "inspect"):
+    setattr(cuewise, verb, partial(getattr(cuewise, verb), workers=0))
+"""
 NOTEBOOKS = {  # what the cell of parameters is followed by
     "own_folder": f"photos, val, audits, settings = {TRAIN!r}, {TEST!r}, 'accuracy', {SMALL!r}",
     "tune_timm": f"photos, val = {TRAIN!r}, {TEST!r}\nsettings = dict(size=32, batch_size=16, steps=2, workers=0, report=False)",
@@ -71,7 +82,7 @@ def test_notebooks_run(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     nbformat.validate(book)
     assert not any(cell.get("outputs") for cell in book.cells)  # what is kept has no outputs
     (cell,) = [c for c in book.cells if "parameters" in c.metadata.get("tags", ())]
-    cell.source += f"\n{NOTEBOOKS[name]}"
+    cell.source += f"\n{NOTEBOOKS[name]}{ALONE}"
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
     monkeypatch.setenv("PYTHONPATH", ":".join(p for p in sys.path if p))
     nbclient.NotebookClient(book, timeout=300, resources={"metadata": {"path": str(tmp_path)}}).execute()
