@@ -24,7 +24,8 @@ class Result(dict[str, Any]):
     def _repr_html_(self) -> str:
         from cuewise.report.notebook import result_html
 
-        return result_html(self)
+        config = self.get("config")
+        return result_html(self, settings_text(config) if isinstance(config, dict) else "")
 
     def to_pandas(self) -> Any:
         """A DataFrame: one row per score (or per run of `cuewise.runs`); without scores, one row per name and value."""

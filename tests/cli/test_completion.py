@@ -15,7 +15,7 @@ from cuewise.parser import Verb
 from cuewise.shell_completion import SCRIPTS, _quoted, script
 from cuewise.verbs import VERBS
 
-bash = cache(lambda: script("bash"))
+bash = cache(lambda: script("bash", VERBS))
 
 
 def completed(*words: str) -> list[str]:
@@ -45,7 +45,7 @@ def test_bash() -> None:
 
 @pytest.mark.parametrize("shell", SCRIPTS)
 def test_every_option_is_there(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
-    text = script(shell)
+    text = script(shell, VERBS)
     flags = {o.flag for name, verb in VERBS.items() for o in Verb(name, verb).options().values()}
     for flag in flags:
         assert (f"-l {flag.removeprefix('--')} " if shell == "fish" else flag) in text
@@ -61,4 +61,4 @@ def test_quotes_and_unknown_shells(capsys: pytest.CaptureFixture[str]) -> None:
     assert _quoted("it's a \\") == "'it\\'s a \\\\'"
     assert main(["completion", "bsh"]) == 2
     assert "did you mean bash?" in capsys.readouterr().err
-    assert cuewise.completion("bash") == {"script": script("bash")}
+    assert cuewise.completion("bash") == {"script": script("bash", VERBS)}

@@ -13,7 +13,6 @@ from cuewise.report.markup import Html, el, join, name_of
 from cuewise.report.pictures import PictureFile, embed_all
 from cuewise.report.reading import ReadAudit, read_audits
 from cuewise.report.svg import can_draw, figure_svg, legend
-from cuewise.results import settings_text
 
 MOST_ROWS = 60  # of a table
 MOST_FIGURES = 6
@@ -24,15 +23,13 @@ PICTURES = ("views.png", "reconstructions.png", "confusion.png", "preview.png", 
 LEFT, RIGHT = "text-align:left", "text-align:right;font-variant-numeric:tabular-nums"
 
 
-def result_html(result: Mapping[str, Any]) -> Html:
-    """The whole cell."""
+def result_html(result: Mapping[str, Any], settings: str = "") -> Html:
+    """The whole cell; settings: a configuration as text."""
     audits = list(_audits(result))
     loud = dict.fromkeys(f"{a.name}: {text}" for a in audits for text in a.loud)
     parts: list[object] = [el("p", el("strong", "Warning: "), text, style="color:#9b1c1c") for text in loud]
-    if isinstance(result.get("config"), dict):
-        parts.append(
-            el("details", el("summary", "configuration"), el("pre", settings_text(result["config"])))
-        )
+    if settings:
+        parts.append(el("details", el("summary", "configuration"), el("pre", settings)))
     if isinstance(result.get("plan"), list):
         parts += [el("p", line) for line in result["plan"]]
     if "comparison" in result:

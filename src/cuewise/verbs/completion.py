@@ -18,5 +18,6 @@ def completion(
     cuewise completion fish
     """
     from cuewise.shell_completion import script
+    from cuewise.verbs import VERBS
 
-    return Result({"script": script(shell)})
+    return Result({"script": script(shell, VERBS)})
