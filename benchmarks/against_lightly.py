@@ -1,0 +1,229 @@
+"""What is learned, beside lightly: its documented MoCo-v2 example and cuewise's `moco`, at equal steps and at equal time.
+
+    python benchmarks/against_lightly.py --data photos/train --val photos/val --out runs/peer [--steps 2000] [--seeds 3]
+
+Both read the same folders with the same number of loader processes, train the same backbone at the same size, batch and
+queue, and are judged by the same linear probe on frozen features. Each otherwise keeps the settings that it documents.
+`equal time` trains cuewise for as many steps as fit into the seconds that lightly took with the same seed. Finished runs
+are kept in OUT, so that the same command resumes; OUT/peer.json has every number and OUT/peer.md the table. lightly comes
+with the `bench` extra.
+"""
+
+from __future__ import annotations
+
+import argparse
+import copy
+import json
+import math
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+import torchvision
+from torch import nn
+
+from cuewise.data import open_data
+from cuewise.encoders import Encoder, load_encoder
+from cuewise.encoders.embed import embed_dataset
+from cuewise.files import write_json, write_text
+from cuewise.probes import LinearProbe
+from cuewise.probes.draws import over_both
+from cuewise.probes.probe import top_hits
+from cuewise.studies.statistics import t_interval
+from cuewise.train.environment import environment
+from cuewise.train.pretrain import run_pretrain
+
+PATCH: dict[str, Any] = {"negatives": ["patch"], "alpha": [1.0]}
+ARMS = (
+    "lightly",
+    "cuewise",
+    "cuewise, equal time",
+    "cuewise, patch negative",
+    "cuewise, patch negative, equal time",
+)
+PEER = ARMS[0]
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What all arms share."""
+
+    data: str
+    val: str
+    backbone: str
+    size: int
+    batch: int
+    queue: int
+    steps: int
+    workers: int
+
+
+def train_lightly(s: Setting, steps: int, seed: int) -> nn.Module:
+    """lightly's MoCo example: its loss, head, transform, data set and momentum schedule, plain SGD at 0.06."""
+    from lightly.data import LightlyDataset
+    from lightly.loss import NTXentLoss
+    from lightly.models.modules import MoCoProjectionHead
+    from lightly.models.utils import deactivate_requires_grad, update_momentum
+    from lightly.transforms.moco_transform import MoCoV2Transform
+    from lightly.utils.scheduler import cosine_schedule
+
+    torch.manual_seed(seed)
+    np.random.seed(seed)  # noqa: NPY002  its transforms draw from the global generators
+    net = getattr(torchvision.models, s.backbone)()
+    dim = net.fc.in_features
+    net.fc = nn.Identity()
+    head = MoCoProjectionHead(dim, dim, 128)
+    keys = nn.ModuleList([copy.deepcopy(net), copy.deepcopy(head)])
+    deactivate_requires_grad(keys)
+    data = LightlyDataset(s.data, transform=MoCoV2Transform(input_size=s.size))
+    loader = torch.utils.data.DataLoader(
+        data, batch_size=s.batch, shuffle=True, drop_last=True, num_workers=s.workers
+    )
+    criterion = NTXentLoss(memory_bank_size=(s.queue, 128))
+    optimizer = torch.optim.SGD([*net.parameters(), *head.parameters()], lr=0.06)
+    for step, (x_query, x_key) in enumerate(batches(loader, steps)):
+        momentum = cosine_schedule(step, steps, 0.996, 1)
+        update_momentum(net, keys[0], m=momentum)
+        update_momentum(head, keys[1], m=momentum)
+        query = head(net(x_query))
+        with torch.no_grad():
+            key = keys[1](keys[0](x_key))
+        loss = criterion(query, key)
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+    return net
+
+
+def batches(loader: Any, steps: int) -> Iterator[Any]:
+    done = 0
+    while done < steps:
+        for views, *_ in loader:
+            if done == steps:
+                return
+            done += 1
+            yield views
+
+
+def train_cuewise(s: Setting, steps: int, seed: int, folder: Path, more: dict[str, Any]) -> str:
+    """`cuewise pretrain --method moco` with its own defaults."""
+    shutil.rmtree(folder, ignore_errors=True)  # a run that was cut has no time of its own
+    config = {
+        "data": [s.data], "method": "moco", "model": f"torchvision/{s.backbone}", "size": s.size, "seed": seed,
+        "batch_size": s.batch, "moco": {"queue": s.queue}, "workers": str(s.workers), "loop": {"budget": steps}, **more,
+    }  # fmt: skip
+    run_pretrain([config], folder)
+    return str(folder)
+
+
+def probe(encoder: Encoder, s: Setting) -> dict[str, Any]:
+    """Linear accuracy on the validation images, with its interval over both sets of images."""
+    train, test = (
+        embed_dataset(encoder, open_data(d), workers=s.workers, label=None) for d in (s.data, s.val)
+    )
+    fitted = LinearProbe().fit(train.features, train.labels)
+    score = fitted.score(test.features, test.labels)
+    drawn = [float(top_hits(p, test.labels).mean()) for p in fitted.drawn(test.features)]
+    return over_both(score, drawn).as_dict()
+
+
+def run_arm(arm: str, seed: int, s: Setting, out: Path, peer_seconds: float, rate: float) -> dict[str, Any]:
+    """One arm with one seed, from its file where it was finished before. rate: seconds per step of the arm at equal steps."""
+    name = arm.replace(",", "").replace(" ", "-") + f"-{seed}"
+    file = out / "runs" / f"{name}.json"
+    if file.is_file():
+        return dict(json.loads(file.read_text(encoding="utf-8")))
+    steps = max(1, round(peer_seconds / rate)) if "equal time" in arm else s.steps
+    began = time.perf_counter()
+    trained: nn.Module | str = (
+        train_lightly(s, steps, seed)
+        if arm == PEER
+        else train_cuewise(s, steps, seed, out / "trained" / name, PATCH if "patch" in arm else {})
+    )
+    seconds = time.perf_counter() - began
+    encoder = load_encoder(trained, size=s.size)
+    found = {
+        "arm": arm,
+        "seed": seed,
+        "steps": steps,
+        "seconds": round(seconds, 1),
+        "probe": probe(encoder, s),
+    }
+    write_json(file, found)
+    print(
+        f"{arm}, seed {seed}: {steps} steps in {seconds:.0f} s, accuracy {found['probe']['value']:.3f}",
+        flush=True,
+    )
+    return found
+
+
+def measure(s: Setting, seeds: int, out: Path) -> list[dict[str, Any]]:
+    """Seed by seed, so that what is stopped has whole seeds."""
+    rows: list[dict[str, Any]] = []
+    for seed in range(seeds):
+        own: dict[str, dict[str, Any]] = {}
+        for arm in ARMS:
+            same = own.get(arm.removesuffix(", equal time"), {"seconds": 1.0, "steps": 1})
+            seconds = own.get(PEER, {"seconds": 0.0})["seconds"]
+            own[arm] = run_arm(arm, seed, s, out, seconds, same["seconds"] / same["steps"])
+        rows += own.values()
+    return rows
+
+
+def table(rows: list[dict[str, Any]]) -> str:
+    """Means over seeds, and differences to lightly paired by seed with their 95 % t interval."""
+    value: Callable[[str], list[float]] = lambda arm: [r["probe"]["value"] for r in rows if r["arm"] == arm]  # noqa: E731
+    lines = [
+        "| | steps | seconds | linear accuracy | against lightly |",
+        "| --- | --- | --- | --- | --- |",
+    ]
+    for arm in ARMS:
+        own = [r for r in rows if r["arm"] == arm]
+        mean, low, high = t_interval(np.subtract(value(arm), value(PEER)))
+        ends = f" [{100 * low:+.1f}, {100 * high:+.1f}]" if math.isfinite(low) else ""
+        apart = "–" if arm == PEER else f"{100 * mean:+.1f} points{ends}"
+        steps, seconds = (f"{np.mean([r[k] for r in own]):,.0f}" for k in ("steps", "seconds"))
+        lines.append(f"| {arm} | {steps} | {seconds} | {100 * np.mean(value(arm)):.1f} % | {apart} |")
+    return "\n".join(lines) + "\n"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    for name in ("data", "val", "out"):
+        parser.add_argument(f"--{name}", required=True)
+    for name, default in (
+        ("size", 64),
+        ("batch", 128),
+        ("queue", 4096),
+        ("steps", 2000),
+        ("seeds", 3),
+        ("workers", 2),
+    ):
+        parser.add_argument(f"--{name}", type=int, default=default)
+    parser.add_argument("--backbone", default="resnet18")
+    asked = vars(parser.parse_args())
+    out, seeds = Path(asked.pop("out")), asked.pop("seeds")
+    (out / "runs").mkdir(parents=True, exist_ok=True)
+    setting = Setting(**asked)
+    note = out / "setting.json"
+    if note.is_file() and json.loads(note.read_text()) != vars(setting):
+        parser.error(f"{out} holds runs with other settings: give another --out")
+    write_json(note, vars(setting))
+    rows = measure(setting, seeds, out)
+    write_json(
+        out / "peer.json",
+        {"kind": "peer", "setting": vars(setting), "rows": rows, "environment": environment()},
+    )
+    write_text(out / "peer.md", table(rows))
+    print(table(rows))
+
+
+if __name__ == "__main__":
+    main()
