@@ -12,6 +12,7 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from results_papers import papers
 from results_store import Judged, Stored, expected_by_chance, first_look, read_all, slim
 from results_svg import figure
 
@@ -52,6 +53,7 @@ def pages(stored: Sequence[Stored]) -> dict[str, str]:
     return {
         "results.md": overview(stored, judged, families),
         "results-details.md": details(stored),
+        "papers.md": papers(stored),
         **figures,
     }
 
@@ -72,7 +74,8 @@ def overview(stored: Sequence[Stored], judged: Sequence[Judged], families: Mappi
         "typed by hand. Absolute accuracies are not comparable with the papers'; directions and differences are. "
         "Intervals are over seeds and, where draws are named, over the training images of the probe. "
         "[reproduce.md](reproduce.md) says how a claim is judged, [results-details.md](results-details.md) has every table, "
-        "[results-three-seeds.md](results-three-seeds.md) earlier runs of studies that have not been repeated yet.",
+        "[results-three-seeds.md](results-three-seeds.md) earlier runs of studies that have not been repeated yet, "
+        "[papers.md](papers.md) each table and figure of the papers.",
         "",
         f"**{len(judged)} claims judged: {words}.** A verdict needs the 95 % interval over seeds of every decisive difference. "
         f"If none of these claims were true, chance alone would give at most {expected_by_chance(judged):.1f} *held* "

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import json
 import re
+import shlex
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -16,10 +17,15 @@ import pytest
 from scipy import stats
 
 from cuewise.errors import UserError
+from cuewise.parser import build_parser
+from cuewise.recipes import recipes
 from cuewise.studies.labs import SHAPES
 from cuewise.studies.results import judged
-from cuewise.studies.study import studies
+from cuewise.studies.study import choose, studies
+from cuewise.studies.sweep import swept
 from cuewise.studies.table import Table
+from cuewise.verbs import VERBS
+from cuewise.verbs.arguments import several
 
 DOCS = Path(__file__).parents[2] / "docs"
 ROW = re.compile(
@@ -210,3 +216,15 @@ def test_settings_that_changed_are_named(add: Callable[..., Path], pages: Module
     assert (
         "**Settings have changed since** in looc-addone: LooC." in (docs / "results-details.md").read_text()
     )
+
+
+def test_every_command_and_recipe_of_the_papers_exists(pages: ModuleType) -> None:
+    rows = [r for part in sys.modules["results_papers"].PAPERS.values() for r in part]
+    assert len(rows) > 20
+    assert {n for r in rows for n in r.studies} <= set(studies())
+    assert {n for r in rows for n in r.recipes} <= set(recipes())
+    for row in rows:
+        _, verb, *rest = shlex.split(row.command)
+        asked = build_parser(verb, VERBS[verb]).parse_intermixed_args(rest)
+        if verb == "reproduce" and asked.values:
+            swept(SHAPES, choose(row.studies), several(asked.values))
