@@ -226,5 +226,5 @@ def test_every_command_and_recipe_of_the_papers_exists(pages: ModuleType) -> Non
     for row in rows:
         _, verb, *rest = shlex.split(row.command)
         asked = build_parser(verb, VERBS[verb]).parse_intermixed_args(rest)
-        if verb == "reproduce" and asked.values:
-            swept(SHAPES, choose(row.studies), several(asked.values))
+        if values := getattr(asked, "values", None):
+            swept(SHAPES, choose(row.studies), several(values))
