@@ -71,6 +71,7 @@ pictures: setup
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable ".[bench]"
 	$(BIN)/python docs/pictures.py
 	$(BIN)/python docs/results.py
+	$(BIN)/python docs/tradeoff.py
 
 clean:
 	rm -rf $(VENV) $(LOWEST) build dist docs/_build docs/reference .mypy_cache .ruff_cache .hypothesis src/*.egg-info

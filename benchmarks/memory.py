@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from row import row
@@ -56,7 +57,7 @@ def measure(name: str) -> None:
     print(json.dumps([peak() - before, (time.perf_counter() - began) / (STEPS - 1)]))
 
 
-def bare(batch: int):  # type: ignore[no-untyped-def]
+def bare(batch: int) -> Callable[[], None]:
     import torch
     import torchvision
 
@@ -72,7 +73,7 @@ def bare(batch: int):  # type: ignore[no-untyped-def]
     return step
 
 
-def own(method: str, batch: int, checkpointing: bool):  # type: ignore[no-untyped-def]
+def own(method: str, batch: int, checkpointing: bool) -> Callable[[], None]:
     from steps import training_step
 
     return training_step(

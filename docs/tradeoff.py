@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from html import escape
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -38,19 +39,18 @@ class Axis:
         return self.start + (value - self.low) * self.scale
 
 
-def intervals(arms: dict[str, dict[str, object]]) -> dict[str, dict[str, tuple[float, float, float]]]:
+def intervals(arms: dict[str, Any]) -> dict[str, dict[str, tuple[float, float, float]]]:
     """arm → quantity → mean and 95 % interval over seeds."""
     out: dict[str, dict[str, tuple[float, float, float]]] = {}
     for name, arm in arms.items():
-        values: dict[str, list[float]] = arm["values"]  # type: ignore[assignment]
-        out[name] = {q: t_interval(values[q]) for q in (Y, *PANELS)}
+        out[name] = {q: t_interval(arm["values"][q]) for q in (Y, *PANELS)}
     return out
 
 
 def panel(
     found: dict[str, dict[str, tuple[float, float, float]]], quantity: str, left: float, right: float
 ) -> list[str]:
-    lows, highs = [[v[q][k] for v in found.values() for q in (quantity,)] for k in (1, 2)]
+    lows, highs = [[v[quantity][k] for v in found.values()] for k in (1, 2)]
     across = Axis(min(lows), max(highs), left, right, 0.05)
     up = Axis(
         min(v[Y][1] for v in found.values()), max(v[Y][2] for v in found.values()), HIGH - FOOT, TOP, 0.05

@@ -11,8 +11,10 @@ from torch import nn
 
 from cuewise import pretrain
 from cuewise.encoders import load_encoder
+from cuewise.encoders.depth import blocks
 from cuewise.encoders.recompute import recompute_blocks
 from cuewise.errors import UserError
+from cuewise.train import pretrain as module
 
 MODELS = [
     "cuewise/resnet-tiny?width=8",
@@ -74,11 +76,22 @@ def test_a_network_without_blocks_is_refused() -> None:
         recompute_blocks(nn.Linear(3, 2), "mine:net")
 
 
-def test_a_run_is_the_same_run(tmp_path: Path) -> None:
+@pytest.mark.parametrize("method", ["moco", "cmc"])  # cmc trains two networks that it makes of the one given
+def test_a_run_is_the_same_run(method: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     common = {"model": "cuewise/resnet-tiny?width=8", "size": 32, "batch_size": 16, "workers": 0, "steps": 3}
-    states = []
+    common |= {"method": method}
+    states, counts = [], []
+    monkeypatch.setattr(
+        module, "recompute_blocks", lambda *given: counts.append(recompute_blocks(*given)) or counts[-1]
+    )
     for name, more in (("plain", []), ("less", ["loop.checkpointing=true"])):
-        settings = ["moco.queue=32", "moco.dim=16", *more]
+        settings = [*(["moco.queue=32", "moco.dim=16"] if method == "moco" else []), *more]
         pretrain("shapes:aligned?n=64&size=32", out=str(tmp_path / name), set=settings, **common)
         states.append((tmp_path / name / "encoder.safetensors").read_bytes())
     assert states[0] == states[1]
+    assert counts == [len(blocks(load_encoder(common["model"]).backbone)) * (2 if method == "cmc" else 1)]
+
+
+def test_not_together_with_compilation(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="do not go together"):
+        pretrain("shapes?n=64", out=tmp_path / "run", set=["loop.compile=true", "loop.checkpointing=true"])

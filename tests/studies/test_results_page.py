@@ -228,3 +228,9 @@ def test_every_command_and_recipe_of_the_papers_exists(pages: ModuleType) -> Non
         asked = build_parser(verb, VERBS[verb]).parse_intermixed_args(rest)
         if values := getattr(asked, "values", None):
             swept(SHAPES, choose(row.studies), several(values))
+
+
+def test_the_figure_of_tuning_shows_the_stored_values(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(DOCS)
+    drawn = importlib.import_module("tradeoff").picture(DOCS / "results" / "tune.json")
+    assert (DOCS / "images" / "tune.svg").read_text(encoding="utf-8") == drawn

@@ -208,7 +208,7 @@ def build(config: Config, out: Path, data: Dataset, fabric: Any, observers: Obse
     if config.loop.sync_batch_norm:
         share_statistics(method, fabric)
     if config.loop.checkpointing:
-        recompute_blocks(encoder.backbone, encoder.card.arch)
+        recompute_blocks(method.encoder.backbone, encoder.card.arch)
     if config.loop.compile:
         encoder.backbone.compile()
     config.optim = settle_rates(config.optim, method)
