@@ -15,7 +15,9 @@ from cuewise import UserError, audit
 from cuewise.audits.answerer import Answerer, numbers
 from cuewise.audits.head import Head, imagenet16, map_for, read_class_map, wordnet
 from cuewise.encoders.embed import evaluation_view
-from tests.audits.small_models import CLASSES, class_map, classifier, conflicts, photos
+from cuewise.report.compare import differences
+from cuewise.report.reading import read_audits
+from tests.audits.small_models import CLASSES, ENCODER, class_map, classifier, conflicts, photos
 
 
 def test_the_mean_decides_not_the_sum() -> None:
@@ -95,6 +97,30 @@ def test_with_train_a_probe_answers_unless_told_otherwise(tmp_path: Path) -> Non
             answers="head",
             size=32,
         )
+
+
+def test_accuracies_of_two_models_are_paired_by_image(tmp_path: Path) -> None:
+    """Of classifier and probe, by every column of the table: right answers sum to the score."""
+    images, mapping = (
+        str(photos(tmp_path / "set", 4)),
+        class_map(tmp_path, {"ant": [0], "bee": [1], "cat": [2]}),
+    )
+    for how in ({"class_map": mapping}, {"train": [str(photos(tmp_path / "train", 5, seed=1))]}):
+        documents = []
+        for number, model in enumerate((classifier(tmp_path), ENCODER)):
+            if "train" not in how and number:
+                model = classifier(tmp_path, 5)  # other weights
+            place = tmp_path / f"{'-'.join(how)}{number}"
+            audit(model, out=str(place), test=[images], only="accuracy", size=32, **how)
+            documents.append(json.loads((place / "audit.json").read_text()))
+        for document in documents:
+            table = document["tables"]["accuracy/set/decisions"]
+            for score in document["scores"]:
+                column = table["columns"].index(table["pairs"][score["name"]])
+                assert np.mean([row[column] for row in table["rows"]]) == pytest.approx(score["value"])
+        found = differences(read_audits(documents, [tmp_path] * 2), np.random.default_rng(0))
+        assert len(found) == (2 if "train" in how else 1)
+        assert all("paired over 12 images" in d.how for d in found)
 
 
 def test_people_stand_beside_the_model(tmp_path: Path) -> None:

@@ -265,6 +265,8 @@ CASES |= {
     ("tune", "T5"): (tuned(a0=WAS, a3=(0.45, 0, 0)), tuned(a0=WAS, a3=(0.30, 0, 0))),
     ("tune", "T6"): (tuned(a2=WAS, unkept=(0, 0.6, 0)), tuned(a2=WAS, unkept=(0, 0.8, 0))),
     ("tune", "T7"): (tuned(a2=WAS, moco=(0, 0.5, 0.3)), tuned(a2=WAS, moco=(0, 0.8, 0.5))),
+    ("tune", "T8"): ({"as it was": {"own/corrupted": 0.5}, "α = 2": {"own/corrupted": 0.52}},
+                     {"as it was": {"own/corrupted": 0.5}, "α = 2": {"own/corrupted": 0.4}}),
 }  # fmt: skip
 
 

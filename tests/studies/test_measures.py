@@ -39,6 +39,7 @@ MASKED += (
     "error",
     "confusion",
     "own",
+    "own_corrupted",
     "domains",
 )  # of arms with a classifier: test_adf_studies.py, test_labels_study.py
 EVERY = tuple(dict.fromkeys(m for s in studies().values() for m in s.measures if m not in MASKED))

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cuewise.audits.answerer import Unasked
 from cuewise.audits.audit import Finding, Needs, audit
@@ -18,6 +20,9 @@ from cuewise.probes import KNNProbe
 from cuewise.probes.draws import over_both
 from cuewise.probes.probe import top_hits
 from cuewise.scores import Score, proportion
+
+Ids = NDArray[np.int64]
+Right = NDArray[np.bool_]
 
 
 @audit(
@@ -72,12 +77,13 @@ def accuracy(subject: Subject) -> Finding:
     reasons, names = [], []
     for name, data in labelled(subject):
         try:
-            found = by_probe_scores(subject, name, data) if by_probe else by_head_scores(subject, name, data)
+            found, table = (by_probe_scores if by_probe else by_head_scores)(subject, name, data)
         except Unasked as error:
             reasons.append(str(error))
             continue
         out.add(*found[:1], chance=1 / len(subject.classes_for(data)))
         out.add(*found[1:], chance=1 / len(subject.classes_for(data)) if by_probe else None)
+        out.tables[f"accuracy/{name}/decisions"] = table
         names.append(name)
     if not out.scores:
         raise Unasked(
@@ -90,7 +96,19 @@ def accuracy(subject: Subject) -> Finding:
     return out
 
 
-def by_probe_scores(subject: Subject, name: str, data: Dataset) -> list[Score]:
+def right_table(name: str, data: Dataset, index: Ids, right: Mapping[str, Right]) -> dict[str, Any]:
+    """Which images are answered rightly, one column per score: what `compare` pairs models by."""
+    columns = ["correct", *(score.partition("/")[0] for score in list(right)[1:])]
+    images = [data.name(int(i)) for i in index]
+    return {
+        "title": f"Right answers on {name}, image by image",
+        "columns": ["image", *columns],
+        "rows": [list(row) for row in zip(images, *(hits.tolist() for hits in right.values()))],
+        "pairs": dict(zip(right, columns)),
+    }
+
+
+def by_probe_scores(subject: Subject, name: str, data: Dataset) -> tuple[list[Score], dict[str, Any]]:
     """A linear probe and weighted neighbours, both fitted on the training set."""
     answerer = subject.answerer(data)
     labels = answerer.labels(data)
@@ -104,15 +122,15 @@ def by_probe_scores(subject: Subject, name: str, data: Dataset) -> list[Score]:
     train = subject.train_features
     knn = subject.gathered(KNNProbe().fit(train.features, train.labels), data).probe
     X, y = found.features[rows], own[rows]
-    scores = []
+    scores, right = [], {}
     for probe, kind in ((answerer.probe, "linear"), (knn, "knn")):
-        score = probe.score(X, y, f"{kind}/{name}")
-        drawn = [float(top_hits(p, y).mean()) for p in probe.drawn(X)]
-        scores.append(over_both(replace(score, protocol=score.protocol + note), drawn))
-    return scores
+        hits = right[f"{kind}/{name}"] = top_hits(probe.predict_proba(X), y)
+        score = proportion(f"{kind}/{name}", int(hits.sum()), len(hits), probe.protocol + note)
+        scores.append(over_both(score, [float(top_hits(p, y).mean()) for p in probe.drawn(X)]))
+    return scores, right_table(name, data, found.index[rows], right)
 
 
-def by_head_scores(subject: Subject, name: str, data: Dataset) -> list[Score]:
+def by_head_scores(subject: Subject, name: str, data: Dataset) -> tuple[list[Score], dict[str, Any]]:
     """Top-1 of the model's own classifier, and top-5 where there are more than five classes."""
     answerer = subject.answerer(data)
     labels = answerer.labels(data)
@@ -124,9 +142,10 @@ def by_head_scores(subject: Subject, name: str, data: Dataset) -> list[Score]:
     finite = ~np.isnan(p).any(1)
     protocol = answerer.probe.protocol + lost(np.where(finite, 1.0, np.nan))
     order, truth = np.argsort(-p[finite], axis=1, kind="stable"), own[own >= 0][finite]
-    out = []
-    for kind, k in (("head", 1), ("head_top5", 5)):
-        if k == 1 or p.shape[1] > 5:
-            hits = (order[:, :k] == truth[:, None]).any(1)
-            out.append(proportion(f"{kind}/{name}/accuracy", int(hits.sum()), len(hits), protocol))
-    return out
+    right = {
+        f"{kind}/{name}/accuracy": (order[:, :k] == truth[:, None]).any(1)
+        for kind, k in (("head", 1), ("head_top5", 5))
+        if k == 1 or p.shape[1] > 5
+    }
+    scores = [proportion(score, int(hits.sum()), len(hits), protocol) for score, hits in right.items()]
+    return scores, right_table(name, data, found.index[own >= 0][finite], right)

@@ -75,6 +75,10 @@ def plain_pretraining_loses(lab: Lab) -> list[PairedDifference]:
     return [above(name_of(lab.alpha), "moco", "own/accuracy"), above(name_of(lab.alpha), "moco", "ood")]
 
 
+def corruptions_gain(lab: Lab) -> list[PairedDifference]:
+    return [above(name_of(lab.alpha), NONE, "own/corrupted")]
+
+
 def groups(lab: Lab) -> dict[str, Sequence[str]]:
     return {"": sweep(lab)}
 
@@ -89,7 +93,7 @@ STUDY = Study(
     reference="this package",
     arms=arms,
     sweep="alphas",
-    measures=("own", "domains"),
+    measures=("own", "own_corrupted", "domains"),
     claims=(
         Claim("T1", "changed views and contrast against the teacher raise shape bias", "A", shape_rises),
         Claim("T2", "shape bias gains more than three times what accuracy loses", "A", gain_is_worth_it),
@@ -98,9 +102,10 @@ STUDY = Study(
         Claim("T5", "shape bias rises with α", "B", alpha_is_a_dial),
         Claim("T6", "without --keep accuracy is lower", "C", keep_keeps),
         Claim("T7", "plain MoCo from the same start loses accuracy and other domains", "B", plain_pretraining_loses),
+        Claim("T8", "the classifier is right more often on corrupted photographs", "C", corruptions_gain),
     ),
     figures=(
-        Figure("dial", "As α turns", "α", "share", ("shape_bias", "own/accuracy", "ood", "own/sketch"), groups),
+        Figure("dial", "As α turns", "α", "share", ("shape_bias", "own/accuracy", "own/corrupted", "ood", "own/sketch"), groups),
         Figure("arms", "What each part does", "", "share", ("shape_bias", "own/accuracy", "ood"), every),
     ),
     tunes=True,

@@ -10,19 +10,21 @@ from numpy.typing import NDArray
 from torch import nn
 
 from cuewise.audits.answerer import Answerer, Unasked
+from cuewise.audits.change import change
 from cuewise.audits.decisions import Decision
 from cuewise.audits.engine import Engine
 from cuewise.audits.head import Head, map_for
 from cuewise.audits.measured import Measured
-from cuewise.audits.measures import accuracy, decide
+from cuewise.audits.measures import accuracy, decide, right_on_copies
 from cuewise.data import Dataset
 from cuewise.encoders import Encoder, load_encoder
 from cuewise.encoders.load import load_whole, outputs_of
 from cuewise.studies.measures.arm import TrainedArm, mean_of, quantities
+from cuewise.studies.measures.cues import CORRUPTIONS, SEVERITY
 from cuewise.studies.measures.measure import Quantities, measure
 
 STIMULUS, PHOTOGRAPH = 160, 96  # side in pixels at which drawings and conflicts, and photographs, are shown
-MOST = 400  # images of a domain
+MOST = 400  # images of a domain, or of photographs that are corrupted
 
 
 @lru_cache(maxsize=2)
@@ -101,6 +103,16 @@ def right(
     labels = answerer.labels(data)[found.index]
     hits = (answerer.say(found.features) == labels).astype(np.float64)
     return hits[labels >= 0], labels[labels >= 0]
+
+
+@measure("own_corrupted", "the own classifier on one corruption of each family at severity 3", "clean")
+def own_corrupted(arm: TrainedArm) -> Quantities:
+    """Radii are scaled to the image."""
+    data = part(arm.data("clean"))
+    changes = [change("corrupted", corruption=c, severity=SEVERITY) for c in CORRUPTIONS]
+    hits = right_on_copies(shown_at(arm, PHOTOGRAPH), among(asked(arm, data), data), data, changes)
+    each = {f"own/{name}": float(np.nanmean(hits[:, i])) for i, name in enumerate(CORRUPTIONS)}
+    return {**each, "own/corrupted": float(np.nanmean(hits))}
 
 
 @measure(
