@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import load_file
 from torch import nn
 
 import cuewise
 from cuewise.audits.zero_shot import ZeroShot, read_prompts, spoken, widened
 from cuewise.encoders import load_encoder
+from cuewise.encoders.load import load_whole, save_encoder
 from cuewise.encoders.texts import TextHead, Texts
 from cuewise.errors import UserError
 from cuewise.scores import Score
+from cuewise.train.reload import load_method
 from tests.audits.small_models import photos
 
 open_clip = pytest.importorskip("open_clip")
@@ -203,6 +208,78 @@ def one_prompt(model: str, test: str, prompt: str, out: Path) -> dict[str, float
     )
     assert all("and prompts" not in s["protocol"] for s in found["scores"])
     return {s["name"]: s["value"] for s in found["scores"]}
+
+
+def test_a_tuned_model_of_a_hub_is_a_model_again(
+    clip: str, hf_clip: Path, sets: tuple[str, str], tmp_path: Path
+) -> None:
+    """Features, classifier and texts after a run; the file has the key names of the library."""
+    torch.manual_seed(0)
+    small = {"hidden_size": 16, "intermediate_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2}
+    config = transformers.ViTConfig(**small, image_size=SIDE, patch_size=8, num_labels=5)
+    model = transformers.ViTForImageClassification(config)
+    specs = {
+        "clip": clip,
+        "hf-clip": f"hf:{hf_clip}",
+        "classifier": saved(tmp_path / "classifier", model, image_mean=[0.5] * 3, image_std=[0.5] * 3),
+        **{n: saved(tmp_path / n, m, image_mean=[0.5] * 3) for n, m in backbones().items()},
+    }
+    for name, spec in specs.items():
+        run = tmp_path / "runs" / name
+        cuewise.tune(
+            spec,
+            sets[0],
+            out=run,
+            batch_size=6,
+            workers="0",
+            report=False,
+            set=["tune.images=0", "optim.lr=0.01"],
+        )
+        before, after, trained = load_encoder(spec), load_encoder(str(run)), load_method(run).encoder
+        with torch.no_grad():
+            assert torch.equal(after(X), trained.eval()(X)), name
+            assert not torch.allclose(after(X), before(X), atol=1e-4), name
+        assert (after.card.size, after.card.mean, after.card.std) == (SIDE, before.card.mean, before.card.std)
+        library = open_clip.create_model("cuewise-tiny").visual if name == "clip" else None
+        if name == "hf-clip":
+            library = transformers.CLIPModel.from_pretrained(hf_clip)
+            assert after.text is not None
+            assert before.text is not None
+            assert torch.equal(after.text.encode(["a cat ."]), before.text.encode(["a cat ."]))
+            assert {n for n, p in trained.backbone.named_parameters() if not p.requires_grad} >= {
+                "model.logit_scale"
+            }
+        if name == "classifier":
+            whole = load_whole(str(run))
+            assert whole.head is not None
+            with torch.no_grad():
+                assert torch.equal(whole.logits(X), model.classifier(after(X)))
+            library = model
+        if library is not None:
+            library.load_state_dict(load_file(run / "encoder.safetensors"))  # strict
+
+
+@pytest.mark.parametrize(
+    ("change", "match"),
+    [
+        (lambda c: c.pop("config"), "does not say how the model is built"),
+        (lambda c: c["config"].update(form="code"), "does not say how the model is built"),
+        (lambda c: c["config"]["model"].update(model_type="nothing"), "cannot be loaded"),
+        (
+            lambda c: c["config"]["model"].update(hidden_size=1 << 14, intermediate_size=1 << 20),
+            "numbers, its weights",
+        ),
+        (lambda c: c.update(arch="open_clip/hf-hub:someone/some"), "open_clip has no model"),
+    ],
+)
+def test_cards_of_hub_models_that_lie(change: Callable[[Any], Any], match: str, tmp_path: Path) -> None:
+    encoder = load_encoder(saved(tmp_path / "vit", backbones()["vit"], image_mean=[0.5] * 3))
+    save_encoder(encoder, tmp_path / "encoder.safetensors")
+    card = json.loads((tmp_path / "encoder.json").read_text())
+    change(card)
+    (tmp_path / "encoder.json").write_text(json.dumps(card))
+    with pytest.raises(UserError, match=match):
+        load_encoder(str(tmp_path / "encoder.safetensors"))
 
 
 def test_the_interval_covers_prompts() -> None:

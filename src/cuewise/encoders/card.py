@@ -24,6 +24,7 @@ class Card:
     pool     token, avg, max … as the library calls it; "model" is what the model's own forward returns
     weights  "random"; {"file", "sha256"}; {"pretrained": tag}; {"run", "step"} for what cuewise trained (and "from", where
              it did not start from random weights); {"code": name} for a module that came from Python
+    config   what the model is built from, where its name alone does not say (transformers)
     """
 
     arch: str
@@ -35,9 +36,13 @@ class Card:
     method: str | None = None
     cues: dict[str, Any] = field(default_factory=dict)
     weights: Weights = "unknown"
+    config: dict[str, Any] = field(default_factory=dict)
 
     def as_dict(self) -> dict[str, Any]:
-        return {**asdict(self), "mean": list(self.mean), "std": list(self.std)}
+        found = {**asdict(self), "mean": list(self.mean), "std": list(self.std)}
+        if not self.config:
+            del found["config"]
+        return found
 
 
 def read_card(file: Path) -> dict[str, Any]:
@@ -76,6 +81,7 @@ _FORM: dict[str, tuple[str, Any]] = {
     "method": ("a name", lambda v: v is None or isinstance(v, str)),
     "cues": ("an object", lambda v: isinstance(v, dict)),
     "weights": ("a word or an object", lambda v: isinstance(v, str | dict)),
+    "config": ("an object", lambda v: isinstance(v, dict)),
     "step": ("a number of steps", lambda v: type(v) is int and v >= 0),
     "classifier": ("a name", lambda v: isinstance(v, str)),
     "outputs": ("a number of classes", lambda v: type(v) is int and 1 <= v <= 1 << 20),

@@ -93,7 +93,7 @@ class Encoder(nn.Module):
 
     def whole_state(self) -> dict[str, Tensor]:
         """The weights in the library's key names, the classifier's included where it is kept; copies on the CPU."""
-        state = merged(self.backbone.state_dict())
+        state = outside(merged(self.backbone.state_dict()), self.backbone)
         if self.head is not None and self.head_name:
             state |= {f"{self.head_name}.{k}": v for k, v in self.head.state_dict().items()}
         return {k: v.detach().cpu().contiguous().clone() for k, v in state.items()}
@@ -109,6 +109,12 @@ class Encoder(nn.Module):
     def _last_map(self) -> str | None:
         """Found once; a name, so that copies of the encoder find their own module."""
         return find_last_map(self.backbone, self.card.size, self.card.arch)
+
+
+def outside(state: dict[str, Tensor], backbone: nn.Module) -> dict[str, Tensor]:
+    """The weights without the prefix of a module that only calls a library's model, `wraps`."""
+    prefix = getattr(backbone, "wraps", "")
+    return {k.removeprefix(prefix): v for k, v in state.items()}
 
 
 @torch.no_grad()

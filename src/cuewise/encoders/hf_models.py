@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from cuewise.encoders.texts import Texts
 from cuewise.errors import UserError
 
 TOKENIZERS = ("tokenizer.json", "vocab.json", "vocab.txt", "spiece.model", "sentencepiece.bpe.model")
+VISION = ("vision", "visual")  # how the names of an image side begin
 RESAMPLING = {
     0: "nearest",
     2: "bilinear",
@@ -25,53 +26,113 @@ RESAMPLING = {
 
 def load_hf(spec: str, size: int | None, head: bool) -> Encoder:
     """The image side; code from the hub is never run, weights are read without pickles where they can be."""
-    try:
-        import transformers
-    except ImportError as error:
-        raise UserError(f"{spec} needs transformers: pip install 'cuewise[hf]'") from error
+    transformers = _library(spec)
     place = spec.removeprefix("hf:")
     config = _quietly(spec, lambda: transformers.AutoConfig.from_pretrained(place))
     name = (getattr(config, "architectures", None) or [""])[0]
     classifier = head and name.endswith("ForImageClassification")
     kind = transformers.AutoModelForImageClassification if classifier else transformers.AutoModel
     model, loading = _quietly(spec, lambda: kind.from_pretrained(place, output_loading_info=True))
-    model.eval()
-    dual = hasattr(model, "get_image_features")
     missing = sorted(k for k in loading["missing_keys"] if "pooler" not in k)
     if missing:
         raise UserError(
             f"{spec}: {len(missing)} weights of the model are not in it (the first: {missing[0]})"
         )
-    backbone: nn.Module
-    if classifier:
-        backbone = Before(model)
-    elif dual:
-        backbone = ImageSide(model)
-    else:
-        backbone = Pooled(model, untrained=any("pooler" in k for k in loading["missing_keys"]))
-    encoder = Encoder(
-        backbone, _card(spec, place, config, size), model.classifier if classifier else None
-    ).eval()
-    if dual:
-        scale = float(model.logit_scale.detach().exp())
-        encoder.text = Texts(_Encode(transformers, place, model), scale)
+    form = "classifier" if classifier else "pooled"
+    if any("pooler" in k for k in loading["missing_keys"]):
+        form = "unpooled" if form == "pooled" else form
+    encoder = _encoder(model, form, _card(spec, place, config, form, size), head)
+    _give_text(encoder, transformers, place)
     return encoder
 
 
+def empty_hf(card: Mapping[str, Any], size: int, head: bool, numbers: int) -> Encoder:
+    """The model of a card before its weights are loaded; `numbers`: how many the file of weights holds.
+
+    The name of the model and its sizes come from the card. Its text side answers where its tokenizer lies in the folder
+    that the card names; nothing is downloaded.
+    """
+    spec, known = card["arch"], card.get("config", {})
+    content, form = known.get("model"), known.get("form")
+    if not isinstance(content, dict) or form not in ("classifier", "pooled", "unpooled"):
+        raise UserError(
+            f"{spec}: its encoder.json does not say how the model is built: train or tune it again"
+        )
+    transformers = _library(spec)
+    kind = transformers.AutoModelForImageClassification if form == "classifier" else transformers.AutoModel
+    words = {k: v for k, v in content.items() if k not in ("model_type", "auto_map")}
+
+    def built() -> nn.Module:
+        config = transformers.AutoConfig.for_model(str(content.get("model_type")), **words)
+        return kind.from_config(config, trust_remote_code=False)  # type: ignore[no-any-return]
+
+    with torch.device("meta"):  # sizes that the file cannot fill take no memory
+        size_of = sum(p.numel() for p in _quietly(spec, built).parameters())
+    if size_of > 2 * numbers:
+        raise UserError(
+            f"{spec}: its encoder.json is of a model of {size_of:,} numbers, its weights of {numbers:,}"
+        )
+    place = spec.removeprefix("hf:")
+    config = Card(spec, size, config=dict(known))
+    encoder = _encoder(_quietly(spec, built), form, config, head)
+    if Path(place).is_dir():
+        _give_text(encoder, transformers, place)
+    return encoder
+
+
+def _library(spec: str) -> Any:
+    try:
+        import transformers
+    except ImportError as error:
+        raise UserError(f"{spec} needs transformers: pip install 'cuewise[hf]'") from error
+    return transformers
+
+
+def _encoder(model: Any, form: str, card: Card, head: bool) -> Encoder:
+    backbone: nn.Module
+    if form == "classifier":
+        backbone = Before(model)
+    elif hasattr(model, "get_image_features"):
+        backbone = ImageSide(model)
+    else:
+        backbone = Pooled(model, untrained=form == "unpooled")
+    return Encoder(backbone, card, model.classifier if form == "classifier" and head else None).eval()
+
+
+def _give_text(encoder: Encoder, library: Any, place: str) -> None:
+    """The text side of a model of images and texts."""
+    if isinstance(encoder.backbone, ImageSide):
+        model: Any = encoder.backbone.model
+        encoder.text = Texts(_Encode(library, place, model), float(model.logit_scale.detach().exp()))
+
+
 def _quietly(spec: str, load: Any) -> Any:
+    """Without the library's own bars and tables of keys: what is missing is said here."""
+    log = _library(spec).utils.logging
+    level, bars = log.get_verbosity(), log.is_progress_bar_enabled()
+    log.set_verbosity_error()
+    log.disable_progress_bar()
     try:
         return load()
     except Exception as error:  # whatever the library raises about a folder, a file or a download
         why = (str(error).splitlines() or [type(error).__name__])[0]
         raise UserError(f"{spec} cannot be loaded: {why}") from error
+    finally:
+        log.set_verbosity(level)
+        if bars:
+            log.enable_progress_bar()
 
 
 class ImageSide(nn.Module):
-    """Projected image features of a model of images and texts."""
+    """Projected image features of a model of images and texts; its text side does not train."""
+
+    wraps = "model."
 
     def __init__(self, model: nn.Module) -> None:
         super().__init__()
         self.model = model
+        for name, p in model.named_parameters():
+            p.requires_grad_(name.startswith(VISION))
 
     def forward(self, x: Tensor) -> Tensor:
         found = self.model.get_image_features(pixel_values=x)  # type: ignore[operator]
@@ -80,6 +141,8 @@ class ImageSide(nn.Module):
 
 class Pooled(nn.Module):
     """Pooled features of a vision model: its pooler's where that is trained, else the class token, else the mean."""
+
+    wraps = "model."
 
     def __init__(self, model: nn.Module, *, untrained: bool) -> None:
         super().__init__()
@@ -95,6 +158,8 @@ class Pooled(nn.Module):
 
 class Before(nn.Module):
     """What goes into the classifier of a model for image classification."""
+
+    wraps = "model."
 
     def __init__(self, model: nn.Module) -> None:
         super().__init__()
@@ -112,16 +177,16 @@ class Before(nn.Module):
         return seen[-1].flatten(1)
 
 
-def _card(spec: str, place: str, config: Any, size: int | None) -> Card:
+def _card(spec: str, place: str, config: Any, form: str, size: int | None) -> Card:
     known = _preprocessing(Path(place))
     side = known.get("crop_size") or known.get("size") or _size_of(config)
     if isinstance(side, dict):
         side = side.get("shortest_edge") or side.get("height")
     mean, std = known.get("image_mean") or IMAGENET_MEAN, known.get("image_std") or IMAGENET_STD
     interpolation = RESAMPLING.get(known.get("resample", 3), "bicubic")
-    return Card(
-        spec, size or int(side or 224), tuple(mean), tuple(std), interpolation, weights=_weights(place)
-    )  # type: ignore[arg-type]
+    built = {"form": form, "model": json.loads(config.to_json_string(use_diff=False))}
+    own = size or int(side or 224)
+    return Card(spec, own, tuple(mean), tuple(std), interpolation, weights=_weights(place), config=built)  # type: ignore[arg-type]
 
 
 def _size_of(config: Any) -> Any:

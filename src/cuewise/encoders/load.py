@@ -14,10 +14,10 @@ from torch import nn
 from cuewise.encoders.card import read_card, weights_of_file
 from cuewise.encoders.constructor import parse_options
 from cuewise.encoders.encoder import Encoder
-from cuewise.encoders.hf_models import load_hf
+from cuewise.encoders.hf_models import empty_hf, load_hf
 from cuewise.encoders.libraries import build
 from cuewise.encoders.modules import call_factory, encoder_of_module
-from cuewise.encoders.open_clip_models import load_open_clip
+from cuewise.encoders.open_clip_models import empty_open_clip, load_open_clip
 from cuewise.encoders.spaces import in_space, read_heads
 from cuewise.encoders.weights import (
     NoClassifier,
@@ -128,7 +128,8 @@ def _from_file(file: Path, size: int | None, typed: str | None = None, head: boo
             hint = "train first, or give --resume" if started else f"MODEL is {FORMS}"
             raise UserError(f"{needed} is missing: {hint}")
     card, weights = read_card(card_file), read_weights(file)
-    encoder = _empty(card, size, typed, file, int(card.get("outputs", 0)) if head else 0)
+    numbers = sum(v.numel() for v in weights.values())
+    encoder = _empty(card, size, typed, file, numbers, int(card.get("outputs", 0)) if head else 0)
     load_into(encoder, weights, str(file))
     origin = weights_of_file(file)
     if "step" in card:
@@ -147,16 +148,16 @@ def _from_checkpoint(file: Path, size: int | None) -> Encoder:
             f"{folder / 'encoder.json'} is missing: it says which model the checkpoint {file} is of"
         )
     card = read_card(folder / "encoder.json")
-    encoder = _empty(card, size, None, file)
+    encoder = _empty(card, size, None, file, sum(v.numel() for v in weights.values()))
     load_into(encoder, weights, str(file))
     origin = {"run": str(file.parent.parent), "step": step, "sha256": weights_of_file(file)["sha256"]}
     return _with_card(encoder, card, size, origin)
 
 
 def _empty(
-    card: dict[str, Any], size: int | None, typed: str | None, file: Path, outputs: int = 0
+    card: dict[str, Any], size: int | None, typed: str | None, file: Path, numbers: int, outputs: int = 0
 ) -> Encoder:
-    """The architecture of a card, before its weights are loaded; with a classifier of that many outputs."""
+    """The architecture of a card, before its weights, so many numbers, are loaded; with a classifier of that many outputs."""
     arch, side = card["arch"], size or card["size"]
     if match := SPEC.match(arch):
         options = parse_options(match["options"])
@@ -164,6 +165,10 @@ def _empty(
         return build(
             match["arch"], options, size=side, spec=arch, pool=pool, head=outputs > 0, outputs=outputs
         ).eval()
+    if arch.startswith("open_clip/"):
+        return empty_open_clip(arch, side)
+    if arch.startswith("hf:"):
+        return empty_hf(card, side, outputs > 0, numbers)
     if typed == arch and FACTORY.match(arch):
         return encoder_of_module(call_factory(arch), arch, size=side, head=outputs > 0)
     if FACTORY.match(arch):

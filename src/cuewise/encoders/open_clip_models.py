@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -20,6 +21,28 @@ SPEC = re.compile(r"^open_clip/(?P<name>[^:]+)(?::(?P<weights>.+))?$")
 
 def load_open_clip(spec: str, size: int | None) -> Encoder:
     """The visual tower as the encoder, in open_clip's own key names; `encoder.text` answers zero-shot."""
+    open_clip, name, given = _named(spec)
+    source, origin = _weights(open_clip, name, given)
+    model = _created(open_clip, spec, name, source, size)
+    encoder = Encoder(model.visual, _card(spec, model.visual, size, origin)).eval()
+    encoder.text = Texts(_Encode(open_clip, name, model.eval()), float(model.logit_scale.detach().exp()))
+    return encoder
+
+
+def empty_open_clip(arch: str, size: int) -> Encoder:
+    """The visual tower before the weights of a run are loaded. A run holds no text side, so there is none."""
+    open_clip, name, _ = _named(arch)
+    before = logging.root.manager.disable
+    logging.disable(logging.WARNING)  # that the weights are random: they come next
+    try:
+        visual = _created(open_clip, arch, name, None, size).visual
+    finally:
+        logging.disable(before)
+    return Encoder(visual, _card(arch, visual, size, RANDOM)).eval()
+
+
+def _named(spec: str) -> tuple[Any, str, str | None]:
+    """The library, one of the models that it knows itself, and the weights that `spec` names."""
     try:
         import open_clip
     except ImportError as error:
@@ -27,18 +50,17 @@ def load_open_clip(spec: str, size: int | None) -> Encoder:
     match = SPEC.match(spec)
     if match is None:
         raise UserError(f"{spec}: write open_clip/NAME or open_clip/NAME:FILE")
-    name = match["name"]
-    if name not in open_clip.list_models():
-        raise unknown("open_clip has no model", name, open_clip.list_models())
-    source, origin = _weights(open_clip, name, match["weights"])
+    if match["name"] not in open_clip.list_models():
+        raise unknown("open_clip has no model", match["name"], open_clip.list_models())
+    return open_clip, match["name"], match["weights"]
+
+
+def _created(library: Any, spec: str, name: str, source: str | None, size: int | None) -> Any:
     try:
-        model = open_clip.create_model(name, pretrained=source, force_image_size=size, pretrained_text=False)
+        return library.create_model(name, pretrained=source, force_image_size=size, pretrained_text=False)
     except Exception as error:  # whatever open_clip raises about a file or a download
         why = (str(error).splitlines() or [type(error).__name__])[0]
         raise UserError(f"{spec} cannot be loaded: {why}") from error
-    encoder = Encoder(model.visual, _card(spec, model.visual, size, origin)).eval()
-    encoder.text = Texts(_Encode(open_clip, name, model.eval()), float(model.logit_scale.detach().exp()))
-    return encoder
 
 
 def _weights(library: Any, name: str, given: str | None) -> tuple[str | None, Weights]:

@@ -104,7 +104,9 @@ def _part(content: dict[str, Any], prefix: str, file: Path) -> dict[str, Tensor]
 
 def load_into(encoder: Encoder, weights: dict[str, Tensor], source: str) -> None:
     """Load the backbone (and the head, if the encoder keeps one); every missing or odd-shaped tensor is an error."""
-    backbone = encoder.backbone.state_dict()
+    backbone, prefix = encoder.backbone.state_dict(), getattr(encoder.backbone, "wraps", "")
+    if prefix and not any(k in backbone for k in weights):  # in the key names of the library
+        weights = {prefix + k: v for k, v in weights.items()}
     weights = _at_grid(_strip(weights, set(backbone)), encoder.backbone)
     missing = [k for k in backbone if k not in weights]
     wrong = [k for k in backbone if k in weights and weights[k].shape != backbone[k].shape]
@@ -112,8 +114,13 @@ def load_into(encoder: Encoder, weights: dict[str, Tensor], source: str) -> None
         raise UserError(_mismatch(encoder.card.arch, source, backbone, weights, missing, wrong))
     encoder.backbone.load_state_dict({k: weights[k] for k in backbone})
     rest = {k: v for k, v in weights.items() if k not in backbone}
-    if encoder.head is not None:
+    if encoder.head is not None and not is_within(encoder.head, encoder.backbone):
         _load_head(encoder, rest, source)
+
+
+def is_within(part: nn.Module, whole: nn.Module) -> bool:
+    """Whether a module is one of another's own."""
+    return any(part is module for module in whole.modules())
 
 
 def _at_grid(weights: dict[str, Tensor], backbone: nn.Module) -> dict[str, Tensor]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from cuewise.config import Config, read_yaml, refuse_code, resolve
+from cuewise.encoders.load import HUB
 from cuewise.errors import UserError
 from cuewise.methods import Method
 from cuewise.train.checkpoint import read_checkpoint
@@ -29,6 +31,8 @@ def load_method(folder: Path) -> Method:
         raise UserError(f"{folder} is not a run with a checkpoint: give the --out of a `cuewise pretrain`")
     config = load_config(folder)
     content = read_checkpoint(folder / "checkpoints" / "last.ckpt")
+    if config.model.startswith(HUB):  # nothing is loaded from elsewhere on the word of a file
+        config = replace(config, model=str(folder))
     encoder = load_start(config, typed=False)
     method = config.method_class(encoder, config.setup(content["classes"]))
     method.load_state_dict(content["method"])

@@ -9,7 +9,7 @@ from typing import Any
 from cuewise.config import merge
 from cuewise.encoders import Encoder
 from cuewise.encoders.card import is_random
-from cuewise.encoders.load import load_whole
+from cuewise.encoders.load import HUB, load_whole
 from cuewise.errors import UserError
 
 # what each cue is turned away by: views in which it was removed or exchanged, and negatives that keep nothing else
@@ -59,6 +59,7 @@ def check_start(encoder: Encoder, model: str) -> None:
 def usual_size(encoder: Encoder) -> int:
     """Half the model's own side, a quarter of the cost; its own where the model is built for one size."""
     fixed = getattr(getattr(encoder.backbone, "patch_embed", None), "grid_size", None) is not None
+    fixed = fixed or encoder.card.arch.startswith(HUB)
     return encoder.card.size if fixed else max(SMALLEST, encoder.card.size // 2)
 
 
