@@ -52,12 +52,12 @@ PAPERS = {
             ("moco-imagenet100", "moco-patch-imagenet100", "ns-moco-patch3-imagenet100")),
         Row("Table 5", "ImageNet-C by severity", "cuewise audit runs/plain runs/shape --only corruption --out audits/corrupted",
             ("ns-moco-patch-imagenet-k16384",)),
-        Row("Table 6", "augmentations of single patches: flips and rotations", "cuewise reproduce ns-patch-grid --out runs/t6",
+        Row("Table 6", "augmentations of single patches: flips and rotations", "cuewise reproduce ns-patch-augment --out runs/t6",
             ("moco-patch-imagenet100",)),
         Row("Table 7", "BYOL with negatives", "cuewise reproduce ns-byol --out runs/t7",
             ("ns-byol-imagenet100", "byol-patch-imagenet100", "ns-byol-regular-imagenet100", "ns-byol-patch-regular-imagenet100", "ns-byol-texture-imagenet100")),
         Row("Figures 9, 10", "accuracy on pure texture", "cuewise audit runs/plain --only texture,texture_classes --out audits/texture"),
-        Row("Figure 11", "sides of the patches", "cuewise reproduce ns-patch-grid --values 2:5,4:8,5:12,8:16 --out runs/f11", ("moco-patch-imagenet100",)),
+        Row("Figure 11", "sides of the patches, as a heat map", "cuewise reproduce ns-patch-grid --values 1:4,1:10,1:16,2:7,2:16,5:10,5:16,7:14,9:16 --out runs/f11", ("moco-patch-imagenet100",)),
     ),
     LOOC: (
         Row("Table 1", "rotation and ImageNet-100", "cuewise reproduce looc-rotation --out runs/l1",
@@ -84,6 +84,7 @@ PAPERS = {
         Row("Table 2.10, Figure 2.7", "corrupted labels", "cuewise reproduce adf-labels --out runs/a10", ("adf-labels-cifar100", "adf-labels-anisotropic-cifar100")),
         Row("Table 2.11, Figure 2.6", "stylised images", "cuewise reproduce adf-stylised --out runs/a11",
             ("adf-stylised-moco-imagenet", "adf-jigsaw-stylised-resnet18-imagenet")),
+        Row("the abstract", "with and without labels", "cuewise reproduce ssl-supervised --out runs/a13"),
         Row("Table 2.12, Figure 2.4", "confidence, saliency", "cuewise reproduce adf-supervised --out runs/a12", ("adf-supervised-imagenet",)),
     ),
 }  # fmt: skip

@@ -10,10 +10,14 @@ import pytest
 
 from cuewise.cli import main
 from cuewise.errors import UserError
+from cuewise.report.study import read_figure
 from cuewise.studies.labs import SHAPES, TUNING
+from cuewise.studies.ns_patch_grid import ends
+from cuewise.studies.results import figure_of
 from cuewise.studies.run import run_studies
 from cuewise.studies.study import Arm, choose
 from cuewise.studies.sweep import swept
+from cuewise.studies.table import Table
 from tests.studies.tiny import LAB, STUDY
 
 
@@ -29,6 +33,25 @@ def test_the_arms_are_those_of_the_values() -> None:
     assert names("ns-bank", "64", "128")[:2] == ["K = 64", "K = 128"]
     assert names("ns-patch-grid", "2:4", "6:9")[1:3] == ["d = 2–4", "d = 6–9"]
     assert swept(SHAPES, choose(["oac"]), []) == SHAPES
+
+
+def test_intervals_lie_in_the_plane_of_their_bounds() -> None:
+    """A heat map: rows by upper bound, the highest above, columns by lower bound; no cell where no interval was trained."""
+    study = choose(["ns-patch-grid"])[0]
+    lab = swept(SHAPES, [study], ["2:4", "2:9", "6:9"])
+    rows = {a.name: {s: {"clean": i + s / 10} for s in (0, 2)} for i, a in enumerate(study.arms(lab))}
+    drawn = figure_of(study.figures[0], study, Table(rows), lab)
+    assert drawn is not None
+    assert drawn["kind"] == "grid"
+    assert [(s["name"], s["x"], s["y"]) for s in drawn["series"]] == [
+        ("9", ["2", "6"], [pytest.approx(2.1), pytest.approx(3.1)]),
+        ("4", ["2", "6"], [pytest.approx(1.1), None]),
+    ]
+    assert figure_of(study.figures[1], study, Table(rows), lab) is None  # not measured
+    page = read_figure(drawn)
+    assert page["heat"]
+    assert [s["y"] for s in page["series"]] == [s["y"] for s in drawn["series"]]
+    assert ends(swept(SHAPES, [study], ["6:9", "2:4", "2:9"])) == ("2:4", "6:9")  # in any order
 
 
 def test_claims_are_judged_over_the_values() -> None:

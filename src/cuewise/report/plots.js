@@ -285,7 +285,7 @@
       });
     }
 
-    // Rows are series, columns are their x; a cell is as dark as its value is large.
+    // Rows are series, columns are their x; a cell is as dark as its value is large, from 0 or, in a heat map, from the least.
     grid(shown) {
       const { root, figure } = this;
       const columns = [...new Set(shown.flatMap((s) => s.x).map(String))];
@@ -296,6 +296,7 @@
       root.setAttribute("viewBox", `0 0 ${this.width} ${this.height}`);
       root.setAttribute("height", this.height);
       const most = Math.max(...shown.flatMap((s) => s.y.filter(isNumber).map(Math.abs)), 1e-12);
+      const least = figure.heat ? Math.min(...shown.flatMap((s) => s.y.filter(isNumber)), most) : 0;
       const text = (x, y, words, extra) => { svg("text", { x, y, ...extra }, root).textContent = words; };
       if (figure.ylabel) text(0, 12, shorten(figure.ylabel, this.width), {});
       if (figure.xlabel) text(label + (this.width - label) / 2, this.height - 6, shorten(figure.xlabel, this.width - label), { "text-anchor": "middle" });
@@ -306,7 +307,7 @@
         s.x.forEach((c, i) => {
           if (!isNumber(s.y[i])) return;
           const k = columns.indexOf(String(c)), x = label + wide * k, y = top + tall * r;
-          const node = svg("rect", { x: x + 1, y: y + 1, width: Math.max(1, wide - 2), height: tall - 2, rx: 3, class: `mark cell m${s.place % 8}`, "fill-opacity": 0.04 + 0.3 * (Math.abs(s.y[i]) / most), "data-series": nameOf(s) }, root);
+          const node = svg("rect", { x: x + 1, y: y + 1, width: Math.max(1, wide - 2), height: tall - 2, rx: 3, class: `mark cell m${s.place % 8}`, "fill-opacity": 0.04 + 0.3 * ((Math.abs(s.y[i]) - least) / (most - least || 1)), "data-series": nameOf(s) }, root);
           if (wide > 28 && tall > 16) text(x + wide / 2, y + tall / 2 + 4, say(s.y[i]), { "text-anchor": "middle", class: "count" });
           this.target(s, i, x + wide / 2, y + tall / 2, node, `${c}, ${s.label || s.model}`);
         });

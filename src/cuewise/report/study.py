@@ -62,16 +62,21 @@ def headline_of(document: Mapping[str, Any]) -> str:
 
 
 def read_figure(figure: Mapping[str, Any]) -> Figure:
-    """A figure of the document as plots.js takes it; every series is a line of its own colour."""
+    """A figure of the document as plots.js takes it; every series is a line of its own colour, or a row of a heat map."""
     kind = clean(figure.get("kind") or "lines")
     series = [
         read_series(
-            mapping(s), kind, model="", place=i, label=clean(mapping(s).get("name") or ""), position=i
+            mapping(s),
+            kind,
+            model="",
+            place=0 if kind == "grid" else i,
+            label=clean(mapping(s).get("name") or ""),
+            position=i,
         )
         for i, s in enumerate(sequence(figure.get("series")))
     ]
     words = {k: clean(figure.get(k) or "") for k in ("title", "xlabel", "ylabel", "note")}
-    return {**words, "kind": kind if kind in KINDS else "lines", "series": series}
+    return {**words, "kind": kind if kind in KINDS else "lines", "series": series, "heat": kind == "grid"}
 
 
 def _verdicts(studies: Mapping[str, Any]) -> Html:

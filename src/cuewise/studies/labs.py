@@ -33,7 +33,7 @@ class Lab:
     byol_alpha: float  # as published
     byol_strong: float  # one that shows in a short run
     banks: tuple[int, ...]  # lengths of MoCo's queue
-    patch_ranges: tuple[str, ...]  # of the grid study, from small to large
+    patch_ranges: tuple[str, ...]  # of the grid study: the side of a patch, from … to …
     scenes: Mapping[str, Any] = field(default_factory=dict)  # for studies that are about objects: scenes
     single: Mapping[str, Any] = field(
         default_factory=dict
@@ -115,12 +115,13 @@ SHAPES = Lab(
     byol_alpha=0.05,
     byol_strong=0.5,
     banks=(128, 512, 2048),
-    patch_ranges=("2:5", "5:12", "8:16"),
+    patch_ranges=("2:5", "2:12", "2:16", "5:12", "5:16", "8:12", "8:16"),
     scenes={"data": [f"shapes:scenes?n=4096&part=train&{SCENES}"]},
     single={"data": [f"shapes:scenes?objects=1&n=4096&part=train&{SCENES}"]},
     sets={
         "probe": [f"shapes:aligned?rho=1&n=3200&part=train&{ONE}"],
         "clean": [f"shapes:aligned?rho=1&n=1600&part=test&{ONE}"],
+        "corrupted": [f"shapes:aligned?rho=1&n=1600&part=test&{ONE}"],
         "conflict": [f"shapes:conflict?n=1600&part=test&{ONE}"],
         "texture_only": [f"shapes:texture_only?n=800&part=test&{ONE}"],
         "silhouette": [f"shapes:silhouette?n=800&part=test&{ONE}"],
@@ -195,7 +196,7 @@ PHOTOGRAPHS = Lab(
     byol_alpha=0.05,
     byol_strong=0.5,
     banks=(512, 2048, 8192),
-    patch_ranges=("2:5", "4:10", "8:16"),
+    patch_ranges=("2:5", "2:10", "2:16", "4:10", "4:16", "8:10", "8:16"),
     diffusion={"steps": 6},  # 20 at 224 pixels are 6 at 96
     more_steps=14,
 )

@@ -11,7 +11,7 @@ from cuewise.studies.jobs import seconds_of
 from cuewise.studies.labs import Lab
 from cuewise.studies.plan import StudyPlan
 from cuewise.studies.statistics import plain
-from cuewise.studies.study import Figure, Study
+from cuewise.studies.study import Arm, Figure, Study
 from cuewise.studies.table import Table
 from cuewise.train.environment import environment
 
@@ -132,11 +132,37 @@ def curves_of(figure: Figure, table: Table, arms: Sequence[str]) -> list[dict[st
     return series
 
 
+def plane_of(figure: Figure, table: Table, arms: Sequence[Arm]) -> dict[str, Any] | None:
+    """One quantity as a heat map: a row per y, the highest above, a column per x; places without an arm stay empty."""
+    (quantity,) = figure.quantities
+    found = {(a.x, a.y): table.interval(a.name, quantity)[0] for a in arms if table.has([a.name], quantity)}
+    if not found:
+        return None
+    columns = sorted({x for x, _ in found if x is not None})
+    rows = sorted({y for _, y in found if y is not None}, reverse=True)
+    series = [
+        {"name": f"{y:g}", "x": [f"{x:g}" for x in columns], "y": [found.get((x, y)) for x in columns]}
+        for y in rows
+    ]
+    return {
+        "title": figure.title,
+        "kind": "grid",
+        "xlabel": figure.xlabel,
+        "ylabel": figure.ylabel,
+        "series": series,
+        "note": f"Means over {max(map(len, table.values.values()))} seeds.",
+    }
+
+
 def figure_of(figure: Figure, study: Study, table: Table, lab: Lab) -> dict[str, Any] | None:
     """In the form of audit.json; None where none of its quantities was measured."""
     by_name = {a.name: a for a in study.arms(lab)}
     series, numbers = [], True
     groups = figure.groups(lab)
+    if figure.over == "plane":
+        return plane_of(
+            figure, table, [by_name[n] for names in groups.values() for n in names if n in by_name]
+        )
     if figure.over:
         series = curves_of(figure, table, [n for names in groups.values() for n in names])
         groups = {}

@@ -16,12 +16,14 @@ from cuewise.studies.labs import Lab
 
 @dataclass(frozen=True)
 class Arm:
-    """One setting: overrides on the lab's common configuration. `x` is its place on the axis of the figure."""
+    """One setting: overrides on the lab's common configuration. `x` is its place on the axis of the figure, `y` on the
+    other one where the figure is a plane."""
 
     name: str
     settings: Mapping[str, Any] = field(default_factory=dict)
     method: str = ""  # the lab's main method unless named
     x: float | None = None
+    y: float | None = None
 
 
 @dataclass(frozen=True)
@@ -34,7 +36,9 @@ class Figure:
     ylabel: str
     quantities: tuple[str, ...]
     groups: Callable[[Lab], Mapping[str, Sequence[str]]]  # line → its arms in order
-    over: str = ""  # "training": a line per arm through QUANTITY/NUMBER, over the numbers
+    over: str = (
+        ""  # "training": a line per arm through QUANTITY/NUMBER; "plane": a cell per arm at its x and y
+    )
 
 
 @dataclass(frozen=True, eq=False)
