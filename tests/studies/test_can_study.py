@@ -76,6 +76,8 @@ def test_measures(trained: dict[str, TrainedArm], monkeypatch: pytest.MonkeyPatc
     assert found["reconstruction"] > 0
     assert 0.5 < found["reconstruction/ratio"] < 5
     assert find_measure("reconstruction").take(trained["SimCLR-ViT"]) == {}
+    grey = TrainedArm(trained["MAE"].folder, replace(TINY, base={**TINY.base, "views": {"gray_p": 1.0}}))
+    assert find_measure("reconstruction").take(grey) != found  # what training never showed is not asked
     for name in ("knn", "finetuned", "clean"):
         assert 0 <= find_measure(name).take(trained["CAN"])[name] <= 1
 

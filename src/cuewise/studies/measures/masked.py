@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import torch
 
+from cuewise.cues.color import grey
 from cuewise.data import Batch
 from cuewise.encoders.embed import evaluation_view
 from cuewise.objectives.masked import patchify, reconstruction
@@ -19,7 +20,8 @@ from cuewise.studies.measures.measure import Quantities, measure
 from cuewise.train.cost import flops, made_up
 from cuewise.train.reload import load_method
 
-TUNED, TUNING = 640, replace(TUNINGS["vit"], batch_size=64, epochs=5)  # images of fine-tuning, and 50 steps
+# images of fine-tuning, and 100 steps; the preset's own rate is made for 50 epochs of many more images
+TUNED, TUNING = 640, replace(TUNINGS["vit"], lr=(3e-3,), batch_size=64, epochs=10)
 SHOWN = 256  # images that are reconstructed
 
 
@@ -38,7 +40,11 @@ def knn(arm: TrainedArm) -> Quantities:
 
 
 @measure(
-    "finetuned", "accuracy after fine-tuning with layer decay on a part of the images", "probe", "clean?"
+    "finetuned",
+    "accuracy after fine-tuning with layer decay on a part of the images",
+    "probe",
+    "clean?",
+    version=2,
 )
 def finetuned(arm: TrainedArm) -> Quantities:
     whole = arm.data("probe")
@@ -61,14 +67,20 @@ def cost(arm: TrainedArm) -> Quantities:
 
 
 @measure(
-    "reconstruction", "error on hidden patches, over that of predicting each image's mean", "probe", "clean?"
+    "reconstruction",
+    "error on hidden patches, over that of predicting each image's mean",
+    "probe",
+    "clean?",
+    version=2,
 )
 def hidden_patches(arm: TrainedArm) -> Quantities:
-    """Of arms that reconstruct; others have no such quantity."""
+    """Of arms that reconstruct; others have no such quantity. Without colours where training showed none."""
     method = load_method(arm.folder)
     data = arm.data("clean" if "clean" in arm.lab.sets else "probe")
     size, chosen = method.encoder.card.size, np.random.default_rng(0).permutation(len(data))[:SHOWN]
     views = [evaluation_view(data.image(int(i)), size) for i in chosen]
+    if arm.lab.base.get("views", {}).get("gray_p") == 1:
+        views = [grey(view) for view in views]
     x = method.encoder.normalise(torch.from_numpy(np.stack(views)))
     with torch.no_grad():
         step = method(
