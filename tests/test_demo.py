@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -25,7 +26,14 @@ def test_demo_in_miniature(
         "epochs": 1,
         "batch_size": 32,
     }
-    monkeypatch.setattr(story, "COMMON", {**story.COMMON, **small, "model": "cuewise/resnet-tiny?width=8"})
+    arms, seed = story.arms, 0
+
+    def tiny(place: Path, _seed: int = 0) -> dict[str, dict[str, Any]]:
+        found = {name: {**c, **small} for name, c in arms(place, seed).items()}
+        found["plain"]["model"] = "cuewise/resnet-tiny?width=8"
+        return found
+
+    monkeypatch.setattr(story, "arms", tiny)
     result = verb(out=str(tmp_path / "demo"))
     page = Path(result["report"]).read_text(encoding="utf-8")
     assert "plain" in page
@@ -46,9 +54,11 @@ def test_demo_in_miniature(
         assert (tmp_path / "demo" / name / "MODEL_CARD.md").is_file()
     capsys.readouterr()
     verb(out=str(tmp_path / "demo"))  # again: nothing is trained twice
-    assert "pretraining" not in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "pretraining" not in said
+    assert "tuning" not in said
     # a run of other settings is not lost
-    monkeypatch.setattr(story, "COMMON", {**story.COMMON, "seed": 5})
+    seed = 5
     before = (tmp_path / "demo" / "plain" / "encoder.safetensors").read_bytes()
     with pytest.raises(UserError, match="plain holds another run; name another --out, or --overwrite"):
         verb(out=str(tmp_path / "demo"))

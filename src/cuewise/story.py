@@ -1,7 +1,8 @@
-"""The whole story on embedded images: two encoders that differ in one dial, both audited, one report."""
+"""The whole story on embedded images: an encoder, the same one tuned away from texture, both audited, one report."""
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from pathlib import Path
@@ -16,20 +17,36 @@ from cuewise.progress import clock
 from cuewise.report.folders import report_audits
 from cuewise.studies.jobs import ArmJob, images_of, is_begun, is_trained
 from cuewise.studies.labs import SHAPES
-from cuewise.studies.run import job_count, run_jobs
+from cuewise.studies.run import run_jobs
+from cuewise.train.tune import BATCH, preset
 
-# The arms of the α sweep (`cuewise reproduce ns-alpha`), first seed.
-COMMON: dict[str, Any] = SHAPES.config({}, "simclr", seed=0, epochs=6)
-# The one difference.
-ARMS: dict[str, dict[str, Any]] = {"plain": {}, "texture-averse": SHAPES.negative(alpha=3)}
+TITLES = {"simclr": "SimCLR as it is", "tune": "the same encoder, away from texture, kept near what it knew"}
+
+PLAIN, AVERSE = "plain", "texture-averse"
 AUDITS = ["accuracy", "shape_bias", "texture", "silhouette", "sketch", "similarity", "retrieval", "saliency"]
+
+
+def arms(place: Path, seed: int = 0) -> dict[str, dict[str, Any]]:
+    """The configurations of both encoders: SimCLR as it is, then the same encoder, tuned away from texture."""
+    plain = SHAPES.config({}, "simclr", seed=seed, epochs=6)
+    averse = merge(
+        preset("texture"),
+        {
+            "method": "tune",
+            "model": str(place / PLAIN),
+            "data": plain["data"],
+            "size": plain["size"],
+            "seed": seed,
+        },
+        {"epochs": 1, "batch_size": BATCH, "tune": {"images": 0}, "workers": "0"},
+    )
+    return {PLAIN: plain, AVERSE: averse}
 
 
 def run_demo(out: Path, *, overwrite: bool = False) -> dict[str, Any]:
     """Both encoders, both audits, OUT/report.html. A second call starts from what is already there."""
     began = time.monotonic()
-    images = images_of(COMMON, len(open_data(COMMON["data"])))
-    jobs = [ArmJob(merge(COMMON, dial), str(out / name), (), images) for name, dial in ARMS.items()]
+    jobs = jobs_of(out)
     with claim_folder(out, "demo", resume=True, overwrite=overwrite) as claim:
         claim.started()
         for job in jobs:
@@ -37,14 +54,13 @@ def run_demo(out: Path, *, overwrite: bool = False) -> dict[str, Any]:
                 raise UserError(
                     f"{job.folder} holds another run; name another --out, or --overwrite to replace it"
                 )
-        if not all(is_trained(job) for job in jobs):
-            text = ", ".join(f"{name} ({describe(dial)})" for name, dial in ARMS.items())
-            print(f"pretraining side by side: {text}", file=sys.stderr)
-            workers, _ = job_count("auto")
-            try:
-                run_jobs(jobs, SHAPES, out / "workers.log", workers, 1, "pretraining")
-            except KeyboardInterrupt:
-                raise Interrupted("stopped; the same command resumes") from None
+        for job, doing in zip(jobs, ("pretraining", "tuning")):
+            if not is_trained(job):
+                print(f"{doing}: {TITLES[job.config['method']]}", file=sys.stderr)
+                try:
+                    run_jobs([job], SHAPES, out / "workers.log", 1, os.cpu_count() or 1, doing)
+                except KeyboardInterrupt:
+                    raise Interrupted("stopped; the same command resumes") from None
         print("auditing both", file=sys.stderr)
         found = audit_models(
             [job.folder for job in jobs],
@@ -52,14 +68,14 @@ def run_demo(out: Path, *, overwrite: bool = False) -> dict[str, Any]:
             train=list(SHAPES.sets["probe"]),
             test=[],
             only=AUDITS,
-            names=list(ARMS),
+            names=[PLAIN, AVERSE],
         )
         result = report_audits(found, out, title="What changes when an encoder is taught to ignore texture")
         result["took"] = clock(time.monotonic() - began)
         return result
 
 
-def describe(dial: dict[str, Any]) -> str:
-    if not dial:
-        return "SimCLR as it is"
-    return f"the same with patch negatives, alpha {dial['alpha'][0]:g}"
+def jobs_of(out: Path, seed: int = 0) -> list[ArmJob]:
+    """Both runs, in their order."""
+    found = arms(out, seed).items()
+    return [ArmJob(c, str(out / n), (), images_of(c, len(open_data(c["data"])))) for n, c in found]

@@ -15,7 +15,12 @@ import timm
 from PIL import Image, ImageOps
 from safetensors.torch import save_file
 
+from cuewise.audits.audit import AUDITS
+from cuewise.inspection.clue import CLUES
+from cuewise.methods.method import METHODS
 from cuewise.parser import build_parser
+from cuewise.recipes import settings_of
+from cuewise.studies.study import choose
 from cuewise.verbs import VERBS
 
 pytestmark = pytest.mark.docs
@@ -46,8 +51,15 @@ def words_after_cuewise(command: str) -> list[str]:
     return words[words.index("cuewise") + 1 :] if "cuewise" in words else []
 
 
+def inline(file: Path) -> list[str]:
+    """Commands between backticks in the text and in tables."""
+    text = re.sub(r"^```.*?^```", "", file.read_text(encoding="utf-8"), flags=re.S | re.M)
+    return [c for c in re.findall(r"`(cuewise [^`\n]+)`", text) if len(c.split()) > 2]
+
+
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md"), *(ROOT / "docs" / "howto").glob("*.md")])
 DOCUMENTED = [(page.name, c) for page in PAGES for c in commands(page)]
+WITHIN = [(page.name, c) for page in PAGES for c in dict.fromkeys(inline(page))]
 
 
 def is_example(command: str) -> bool:
@@ -60,13 +72,28 @@ def is_example(command: str) -> bool:
 
 
 EXAMPLES = [(page, c) for page, c in DOCUMENTED if is_example(c)]
+PARSED = EXAMPLES + [(page, c) for page, c in WITHIN if is_example(c) and "--out" in c]
 
 
-@pytest.mark.parametrize(("page", "command"), EXAMPLES, ids=[f"{p}:{c[:60]}" for p, c in EXAMPLES])
+@pytest.mark.parametrize(("page", "command"), PARSED, ids=[f"{p}:{c[:60]}" for p, c in PARSED])
 def test_documented_options_exist(page: str, command: str) -> None:
     name, *rest = words_after_cuewise(command)
     assert name in VERBS, f"{page} names a verb that does not exist"
-    build_parser(name, VERBS[name]).parse_intermixed_args(rest)
+    found = build_parser(name, VERBS[name]).parse_intermixed_args(rest)
+    if name == "reproduce":
+        choose([name for name in found.name if ":" not in name])  # not those of a package of the reader's own
+    if getattr(found, "only", None):
+        for audit in (a for text in found.only for a in text.split(",") if ":" not in a):
+            (CLUES if name == "inspect" else AUDITS).get(audit)
+    if name == "pretrain" and ":" not in getattr(found, "method", ":"):
+        METHODS.get(found.method)
+    if getattr(found, "config", None) and "." not in found.config:
+        settings_of(found.config)
+
+
+def test_tables_of_commands_are_read() -> None:
+    assert sum(page == "suppress.md" for page, _ in PARSED) >= 30
+    assert sum(page == "papers.md" for page, _ in PARSED) > 15
 
 
 @pytest.fixture(scope="module")
