@@ -12,7 +12,7 @@ LOWEST ?= .venv-lowest
 .PHONY: help demo test test-fast test-lowest setup lint types bench docs pictures format clean
 
 help:
-	@echo "make demo    pretrain two encoders on embedded images, audit both, write runs/demo/report.html"
+	@echo "make demo    pretrain an encoder on embedded images, tune it away from texture, audit both, write runs/demo/report.html"
 	@echo "make test    run every test          make test-fast   those that take no process, browser or training run"
 	@echo "make test-lowest   those again, with the lowest versions of all dependencies (TORCH=cpu for torch without CUDA)"
 	@echo "make setup   install only        make lint / types / format   check the code"

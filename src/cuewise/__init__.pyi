@@ -48,7 +48,7 @@ def demo(
     out: str | Path = "runs/demo",
     overwrite: bool = False,
 ) -> Result:
-    """Show all of it on embedded images: two encoders, both audited, one report.
+    """Show all of it on embedded images: an encoder, the same one tuned away from texture, both audited, one report.
 
     out: folder for both runs and report.html [runs/demo]
     overwrite: start again even if --out holds a finished demo

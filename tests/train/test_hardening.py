@@ -127,7 +127,7 @@ def test_the_log_begins_with_what_the_run_will_do(good: Path) -> None:
     assert "2 epochs of 6 steps = 12 steps of 8 images, stopping after step 6; no image is left over" in text
     assert "learning rate 0.000937 for this batch size" in text
     assert "queue of 32 keys" in text
-    assert "loader processes" in text
+    assert "loader process" in text
 
 
 @pytest.mark.slow

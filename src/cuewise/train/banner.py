@@ -30,7 +30,8 @@ def banner(run: Run, data: Dataset) -> list[str]:
     queue = getattr(run.method.settings, "queue", None)
     lines = [
         f"{config.method} with {config.model} at {config.size} px: {len(data)} images{classes}",
-        f"{config.epochs} epochs of {steps} steps = {run.total} steps of {config.batch_size} images{stop}; "
+        f"{counted(config.epochs, 'epoch')} of {counted(steps, 'step')} = {counted(run.total, 'step')} of "
+        f"{config.batch_size} images{stop}; "
         + (
             f"{dropped} images are left over in each epoch (others each time)"
             if dropped
@@ -39,7 +40,8 @@ def banner(run: Run, data: Dataset) -> list[str]:
         f"{config.optim.name}, learning rate {scaled_lr(config.optim, config.batch_size):.3g} for this batch size, "
         f"{config.optim.schedule} schedule" + (f"; queue of {queue} keys" if queue else ""),
         *start_lines(run),
-        f"{run.fabric.device.type} × {run.fabric.world_size}, precision {config.precision}, {loader.workers} loader processes",
+        f"{run.fabric.device.type} × {run.fabric.world_size}, precision {config.precision}, "
+        + counted(loader.workers, "loader process", "loader processes"),
     ]
     source = getattr(run.views.crops, "source", None)
     if isinstance(source, TableBoxes):
@@ -49,6 +51,11 @@ def banner(run: Run, data: Dataset) -> list[str]:
             "boxes: proposals, made for every view anew; `cuewise make boxes DATA DIR` makes them once, and they are found again"
         )
     return lines + label_lines(data) + warnings(run, data)
+
+
+def counted(number: int, one: str, more: str = "") -> str:
+    """ "1 epoch", "3 epochs"."""
+    return f"{number} {one if number == 1 else more or one + 's'}"
 
 
 def start_lines(run: Run) -> list[str]:

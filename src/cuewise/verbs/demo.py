@@ -16,7 +16,7 @@ def demo(
     out: Annotated[One, "folder for both runs and report.html"] = "runs/demo",
     overwrite: Annotated[bool, "start again even if --out holds a finished demo"] = False,
 ) -> Result:
-    """Show all of it on embedded images: two encoders, both audited, one report.
+    """Show all of it on embedded images: an encoder, the same one tuned away from texture, both audited, one report.
 
     cuewise demo
     cuewise demo --out runs/again --overwrite
