@@ -219,11 +219,11 @@ def short_names(specs: Sequence[str]) -> list[str]:
 
 def _short(spec: str, depth: int) -> str:
     spec = split_classes(spec)[0]
-    head = spec.partition("?")[0] if spec.startswith("shapes") and depth == 1 else spec
+    head = spec.partition("?")[0] if depth == 1 else spec
     parts = [p for p in head.rstrip("/").split("/") if p]
     while len(parts) > depth and parts[-depth] in PARTS:
         depth += 1
-    return re.sub(r"\.(zip|tar|parquet)(?=/|$)", "", "/".join(parts[-depth:])) or spec
+    return re.sub(r"\.(zip|tar|parquet)(?=[/?]|$)", "", "/".join(parts[-depth:])) or spec
 
 
 def is_conflict(data: Dataset) -> bool:

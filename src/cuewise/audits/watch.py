@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from cuewise.audits.answerer import Unasked
@@ -23,7 +24,7 @@ from cuewise.audits.subjects import AuditRequest, prepare
 from cuewise.config import Config
 from cuewise.data import Dataset, open_data
 from cuewise.encoders import Encoder
-from cuewise.encoders.embed import evaluating
+from cuewise.encoders.embed import in_evaluation_mode
 from cuewise.encoders.load import outputs_of
 from cuewise.errors import UserError
 from cuewise.scores import Score
@@ -85,7 +86,8 @@ def look(
     request = AuditRequest(*sets, "head" if own else "probe", seed, AuditSettings(limit=COPIES))
     found = []
     quiet = contextlib.redirect_stderr(io.StringIO())
-    with tempfile.TemporaryDirectory() as folder, evaluating(encoder), quiet:
+    # gradients stay possible: probes are fitted here, and saliency is one
+    with tempfile.TemporaryDirectory() as folder, in_evaluation_mode(encoder), torch.enable_grad(), quiet:
         engine = Engine(workers=0)
         subject = prepare("the run", "the run", encoder, Path(folder), request, engine)
         run_passes([(subject, asked)], engine)

@@ -65,11 +65,17 @@ def evaluation_view(image: Pixels, size: int, interpolation: str = "bilinear") -
 @contextmanager
 def evaluating(module: nn.Module) -> Iterator[None]:
     """Evaluation mode without gradients, and back to what it was."""
+    with in_evaluation_mode(module), torch.inference_mode():
+        yield
+
+
+@contextmanager
+def in_evaluation_mode(module: nn.Module) -> Iterator[None]:
+    """Evaluation mode, and back to what it was."""
     modes = [(m, m.training) for m in module.modules()]
     module.eval()
     try:
-        with torch.inference_mode():
-            yield
+        yield
     finally:
         for m, mode in modes:
             m.training = mode

@@ -49,18 +49,23 @@ def solve(
     tolerance: float = 1e-5,  # of the largest slope
 ) -> Tensor:
     """argmin_w loss(x w, y) + l2/2 · ‖w‖², the bias left free, from `start` by L-BFGS with a strong Wolfe search."""
-    w = start.clone().requires_grad_(True)
-    solver = torch.optim.LBFGS(
-        [w], max_iter=iterations, tolerance_grad=tolerance, history_size=10, line_search_fn="strong_wolfe"
-    )
+    with torch.inference_mode(False), torch.enable_grad():  # wherever it is called
+        x, y = (t.clone() if t.is_inference() else t for t in (x, y))
+        w = start.clone().requires_grad_(True)
+        solver = torch.optim.LBFGS(
+            [w],
+            max_iter=iterations,
+            tolerance_grad=tolerance,
+            history_size=10,
+            line_search_fn="strong_wolfe",
+        )
 
-    def closure() -> Tensor:
-        solver.zero_grad()
-        value = loss(logits(x, w), y) + l2 / 2 * w[:-1].square().sum()
-        value.backward()
-        return value
+        def closure() -> Tensor:
+            solver.zero_grad()
+            value = loss(logits(x, w), y) + l2 / 2 * w[:-1].square().sum()
+            value.backward()
+            return value
 
-    with torch.inference_mode(False), torch.enable_grad():
         solver.step(closure)  # type: ignore[arg-type]
     return w.detach()
 
