@@ -11,6 +11,7 @@ import torch
 import cuewise
 from cuewise.encoders.load import load_encoder
 from cuewise.probes import LinearProbe
+from cuewise.report.curves import curve_figures
 from cuewise.train.log import read_metrics
 from tests.audits.small_models import ENCODER, photos
 
@@ -66,6 +67,15 @@ def test_the_report_draws_what_was_watched(watched: Path, tmp_path: Path) -> Non
     cuewise.audit(str(watched), out=tmp_path / "audit", only="accuracy", limit=8, workers=0)
     page = (tmp_path / "audit" / "report.html").read_text(encoding="utf-8")
     assert "Shape bias over training" in page
+    assert "k-NN accuracy on --val" in page
+    rows = read_metrics(watched / "metrics.jsonl")
+    drawn = {f["title"]: f["series"][0] for f in curve_figures({"watched": rows}, {})}
+    seen = [r for r in rows if "watch/shape_bias" in r]
+    series = drawn["Shape bias over training"]
+    for ending, name in (("", "y"), ("_low", "low"), ("_high", "high")):
+        assert series[name] == pytest.approx([r[f"watch/shape_bias{ending}"] for r in seen], nan_ok=True)
+    assert "low" not in drawn["Loss"]
+    assert not any("high" in title or "low" in title for title in drawn)
 
 
 def test_a_probe_is_fitted_wherever_it_is_called() -> None:

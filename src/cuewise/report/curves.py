@@ -62,9 +62,9 @@ def curve_figures(
 
 
 def _is_drawn(key: str) -> bool:
-    """Not the bounds of an interval, whose curves would repeat the value's."""
-    looked = key.startswith(("watch/", "guard/")) and key.endswith(("_low", "_high"))
-    return key not in _SKIP and not looked
+    """Not the bounds of an interval, which are drawn around the value."""
+    bound = key.startswith(("watch/", "guard/", "val/")) and key.endswith(("_low", "_high"))
+    return key not in _SKIP and not bound
 
 
 def _watched(key: str) -> tuple[str, str]:
@@ -72,6 +72,8 @@ def _watched(key: str) -> tuple[str, str]:
     if key.startswith("watch/"):
         note = "On a small fixed part of --val while training; the report's own scores rest on more images."
         return f"{title_of(key.removeprefix('watch/'))} over training", note
+    if key.startswith("val/knn"):
+        return _METRICS["val/knn"]
     return words(key), ""
 
 
@@ -88,15 +90,18 @@ def _order(key: str) -> tuple[int, str]:
 def _curve(
     run: str, rows: Sequence[Mapping[str, Any]], key: str, places: Mapping[str, int]
 ) -> dict[str, Any]:
-    pairs = [
-        (row.get("step", i), row[key])
+    names = (key, f"{key}_low", f"{key}_high")
+    found = [
+        (float(row.get("step", i)), *(float(row[n]) if finite(row.get(n)) else None for n in names))
         for i, row in enumerate(rows)
-        if isinstance(row, Mapping) and finite(row.get(key))
+        if isinstance(row, Mapping) and finite(row.get(key)) and finite(row.get("step", i))
     ]
-    points = sorted((float(x), float(y)) for x, y in pairs if finite(x))
+    points = sorted(found, key=lambda point: point[0] or 0.0)
     if len(points) > POINTS:
         width = len(points) / POINTS
         stretches = [points[int(i * width) : int((i + 1) * width)] for i in range(POINTS)]
-        points = [(part[-1][0], sum(y for _, y in part) / len(part)) for part in stretches]
-    data = {"x": [x for x, _ in points], "y": [y for _, y in points]}
+        points = [(part[-1][0], sum(p[1] or 0.0 for p in part) / len(part), None, None) for part in stretches]
+    data = {name: [p[i] for p in points] for i, name in enumerate(("x", "y", "low", "high"))}
+    if any(p[2] is None or p[3] is None for p in points):
+        del data["low"], data["high"]
     return read_series(data, "lines", model=clean(run), place=places.get(clean(run), len(places)))
