@@ -24,7 +24,7 @@ def banner(run: Run, data: Dataset) -> list[str]:
     config, loader = run.config, run.loader
     steps = loader.steps_per_epoch
     dropped = len(data) - steps * config.batch_size
-    classes = f" of {len(data.classes)} classes" if data.labels is not None else ""
+    classes = f" of {counted(len(data.classes), 'class', 'classes')}" if data.labels is not None else ""
     last = min(run.total, config.steps or run.total)
     stop = f", stopping after step {last}" if last < run.total else ""
     queue = getattr(run.method.settings, "queue", None)
