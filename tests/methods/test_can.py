@@ -30,11 +30,12 @@ def test_reconstruction_alone_at_three_quarters_is_mae_to_the_bit() -> None:
         assert torch.equal(ours, theirs), key
 
 
-def test_contrast_alone_without_a_mask_is_simclr_on_a_transformer_to_the_bit() -> None:
+def test_contrast_alone_without_a_mask_is_simclr_on_a_transformer() -> None:
+    """Up to rounding: CAN encodes both views in one pass."""
     simclr = small_method("simclr", transformer=True, temperature=0.1)
     can = small_method("can", weights=[1, 0, 0], mask=0.0)
     assert [k for k, _ in simclr.named_parameters()] == [k for k, _ in can.named_parameters()]
-    assert first_losses(can) == first_losses(simclr)
+    assert first_losses(can) == pytest.approx(first_losses(simclr), rel=1e-6)
 
 
 def spied(m: Method) -> list[tuple[torch.Tensor, torch.Tensor | None]]:
@@ -63,11 +64,12 @@ def test_noise_is_added_to_the_input_and_not_to_the_target(monkeypatch: pytest.M
     before = {role: x.clone() for role, x in given.views.items()}
     calls = spied(m)
     m(given)
-    clean, noise = targets[0::2], targets[1::2]  # of each view: the image, then the noise
+    clean, noise = (t.chunk(2) for t in targets)  # of both views: the images, then the noise
+    seen = calls[0][0].chunk(2)
     for i, role in enumerate(("first", "second")):
         assert torch.equal(given.views[role], before[role])
         assert torch.equal(clean[i], before[role])
-        torch.testing.assert_close(calls[i][0], before[role] + noise[i], rtol=0, atol=0)
+        torch.testing.assert_close(seen[i], before[role] + noise[i], rtol=0, atol=0)
         spread = noise[i].flatten(1).std(1)  # σ of each image
         assert 0 < spread.max() < 0.06
         assert spread.max() > 2 * spread.min()
@@ -78,9 +80,10 @@ def test_masks_differ_between_images_and_views_and_hide_half() -> None:
     m = small_method("can")
     calls = spied(m)
     m(small_batch(m))
-    first, second = calls[0][1], calls[1][1]
-    assert first is not None
-    assert second is not None
+    (_, keep), *others = calls
+    assert keep is not None
+    assert not others  # both views in one pass
+    first, second = keep.chunk(2)
     assert first.shape == second.shape == (8, 8)  # of 16 patches
     assert not torch.equal(first, second)
     assert len({tuple(row.tolist()) for row in first}) > 4
@@ -123,7 +126,7 @@ def test_negatives_are_masked_as_views_are() -> None:
     m = small_method("can", negatives=Negatives(("patch",), (2.0,), 2))
     calls = spied(m)
     step = m(small_batch(m))
-    assert [len(x) for x, _ in calls] == [8, 8, 16, 16]
+    assert [len(x) for x, _ in calls] == [16, 16, 16]  # both views, then the negatives of each
     assert all(keep is not None and keep.shape[1] == 8 for _, keep in calls)
     assert step.negatives is not None
     assert step.negatives.shape == (8, 2, 16)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any, NamedTuple
 
@@ -57,14 +58,20 @@ class Settings(MethodSettings):
         return ("first", "second")[: self.views or (2 if self.weights[0] else 1)]
 
 
-class EncodedView(NamedTuple):
-    """A view as it was encoded."""
+class Encoded(NamedTuple):
+    """V views of B images as they were encoded, the views one below the other."""
 
-    clean: Tensor  # B×3×H×W
-    tokens: Tensor  # B×n×D
-    keep: Tensor | None  # B×n places of the tokens; None: all
-    sigma: Tensor | None  # B
-    noise: Tensor | None  # B×3×H×W, σe
+    clean: Tensor  # V·B×3×H×W
+    tokens: Tensor  # V·B×n×D
+    keep: Tensor | None  # V·B×n places of the tokens; None: all
+    sigma: Tensor | None  # V·B
+    noise: Tensor | None  # V·B×3×H×W, σe
+
+
+def joined(parts: Sequence[Tensor | None]) -> Tensor | None:
+    """Rows one below the other; None where there are none."""
+    found = [part for part in parts if part is not None]
+    return torch.cat(found) if len(found) > 1 else found[0] if found else None
 
 
 class CAN(Method):
@@ -137,8 +144,8 @@ class CAN(Method):
 
     def forward(self, batch: Batch) -> Step:
         draws, s = Draws(self.comm, self.generator), self.settings
-        seen = [self.see(batch.views[role], draws) for role in s.roles]
-        pooled = [self.encoder.pool(view.tokens) for view in seen]  # B×D each
+        seen = self.see([batch.views[role] for role in s.roles], draws)  # all views in one pass
+        pooled = self.encoder.pool(seen.tokens).chunk(len(s.roles))  # B×D each
         terms: dict[str, Tensor] = {}
         if self.projector is not None:
             z = [unit(self.projector(p)) for p in pooled]  # B×C
@@ -155,18 +162,25 @@ class CAN(Method):
         extra = {name: term.detach() for name, term in terms.items()}
         return Step(loss, z[0].detach(), second, None if ns[0] is None else ns[0].detach(), extra)
 
-    def see(self, x: Tensor, draws: Draws) -> EncodedView:
-        """Encode the visible patches of a view, with noise where it is to be predicted; x itself stays clean."""
-        keep = draws.keep(x, self.patches, self.settings.mask)
-        sigma, noise = draws.noise(x, self.settings.sigma) if self.level is not None else (None, None)
+    def see(self, views: list[Tensor], draws: Draws) -> Encoded:
+        """Encode the visible patches of views, one below the other, with noise where it is to be predicted; the views
+        themselves stay clean."""
+        x, drawn = joined(views), [self.draw(view, draws) for view in views]
+        keep, sigma, noise = (joined([d[i] for d in drawn]) for i in range(3))
+        assert x is not None
         tokens = self.encoder.tokens(x if noise is None else x + noise, keep)
-        return EncodedView(x, tokens, keep, sigma, noise)
+        return Encoded(x, tokens, keep, sigma, noise)
+
+    def draw(self, x: Tensor, draws: Draws) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
+        """Of a view: which patches are visible, and where it is to be predicted σ and noise."""
+        keep = draws.keep(x, self.patches, self.settings.mask)
+        return keep, *(draws.noise(x, self.settings.sigma) if self.level is not None else (None, None))
 
     def embed_negatives(self, batch: Batch, role: str, draws: Draws) -> Tensor | None:
         """B×M×C; negatives are masked and noisy as views are, so that neither gives them away."""
         assert self.projector is not None
         images = self.made_of(batch, role)
-        made = [unit(self.projector(self.encoder.pool(self.see(x, draws).tokens))) for x in images]
+        made = [unit(self.projector(self.encoder.pool(self.see([x], draws).tokens))) for x in images]
         return by_query(made, len(batch.views[role]))
 
     def contrast(self, z: list[Tensor], ns: list[Tensor | None]) -> Tensor:
@@ -176,23 +190,21 @@ class CAN(Method):
         with torch.autocast(z[0].device.type, enabled=False):
             return contrast_views(self, (z[0], z[1]), everyone, pair, self.settings.temperature)
 
-    def decode(self, seen: list[EncodedView]) -> dict[str, Tensor]:
-        """The decoder's terms, each a mean over the views."""
-        terms: dict[str, list[Tensor]] = {}
-        for view in seen:
-            hidden = hidden_patches(view.keep, len(view.clean), self.patches, view.clean.device)  # B×N
-            predicted, p = self.predict(view), self.encoder.patch  # B×N×P
-            if self.settings.weights[1]:
-                clean = patchify(view.clean, p)
-                rebuilt = reconstruction(predicted, clean, hidden, normalise=self.settings.normalise_target)
-                terms.setdefault("reconstruction", []).append(rebuilt)
-            if view.noise is not None:
-                terms.setdefault("denoising", []).append(
-                    denoising(predicted, patchify(view.noise, p), hidden)
-                )
-        return {name: torch.stack(values).mean() for name, values in terms.items()}
+    def decode(self, seen: Encoded) -> dict[str, Tensor]:
+        """The decoder's terms, each a mean over the views: as many patches are hidden in each of them."""
+        terms: dict[str, Tensor] = {}
+        hidden = hidden_patches(seen.keep, len(seen.clean), self.patches, seen.clean.device)  # V·B×N
+        predicted, p = self.predict(seen), self.encoder.patch  # V·B×N×P
+        if self.settings.weights[1]:
+            clean = patchify(seen.clean, p)
+            terms["reconstruction"] = reconstruction(
+                predicted, clean, hidden, normalise=self.settings.normalise_target
+            )
+        if seen.noise is not None:
+            terms["denoising"] = denoising(predicted, patchify(seen.noise, p), hidden)
+        return terms
 
-    def predict(self, view: EncodedView) -> Tensor:
+    def predict(self, view: Encoded) -> Tensor:
         """B×N×P; the decoder knows the noise level, which is added to every encoded token."""
         assert self.decoder is not None
         tokens, s = view.tokens, self.settings
@@ -207,7 +219,7 @@ class CAN(Method):
         """The image, what the encoder sees of it, the reconstruction, the noise and its prediction; with masks and noise
         that are always the same."""
         x, paint, s = batch.views["first"], Painter(self.encoder), self.settings
-        view = self.see(x, Draws(Alone(), torch.Generator().manual_seed(0)))
+        view = self.see([x], Draws(Alone(), torch.Generator().manual_seed(0)))
         hidden = hidden_patches(view.keep, len(x), self.patches, x.device)
         shown = {
             "image": paint.pixels(x),
