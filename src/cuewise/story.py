@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import time
 from pathlib import Path
@@ -17,12 +16,13 @@ from cuewise.progress import clock
 from cuewise.report.folders import report_audits
 from cuewise.studies.jobs import ArmJob, images_of, is_begun, is_trained
 from cuewise.studies.labs import SHAPES
-from cuewise.studies.run import run_jobs
+from cuewise.studies.run import job_count, run_jobs
 from cuewise.train.tune import BATCH, preset
 
 TITLES = {"simclr": "SimCLR as it is", "tune": "the same encoder, away from texture, kept near what it knew"}
 
 PLAIN, AVERSE = "plain", "texture-averse"
+MOST_THREADS = 4  # more do not help so small a network
 AUDITS = ["accuracy", "shape_bias", "texture", "silhouette", "sketch", "similarity", "retrieval", "saliency"]
 
 
@@ -54,11 +54,12 @@ def run_demo(out: Path, *, overwrite: bool = False) -> dict[str, Any]:
                 raise UserError(
                     f"{job.folder} holds another run; name another --out, or --overwrite to replace it"
                 )
+        threads = min(MOST_THREADS, job_count("1")[1])
         for job, doing in zip(jobs, ("pretraining", "tuning")):
             if not is_trained(job):
                 print(f"{doing}: {TITLES[job.config['method']]}", file=sys.stderr)
                 try:
-                    run_jobs([job], SHAPES, out / "workers.log", 1, os.cpu_count() or 1, doing)
+                    run_jobs([job], SHAPES, out / "workers.log", 1, threads, doing)
                 except KeyboardInterrupt:
                     raise Interrupted("stopped; the same command resumes") from None
         print("auditing both", file=sys.stderr)
