@@ -20,6 +20,7 @@ from torch import Tensor
 
 from cuewise.config import resolve
 from cuewise.data import Batch, open_data
+from cuewise.memory import keep_freed
 from cuewise.methods.masking import Decoder, Draws
 from cuewise.methods.method import Alone
 from cuewise.train.distributed import launch
@@ -98,6 +99,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=9)
     rounds = parser.parse_args().rounds
     torch.set_num_threads(1)
+    keep_freed()  # as `cuewise pretrain` does, for all candidates
     run, batch = built()
     steps: dict[str, Any] = {
         "step": own_step(run, batch),

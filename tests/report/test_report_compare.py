@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from cuewise.audits.run import comparison
 from cuewise.report.compare import differences, unpaired
 from cuewise.report.paired import binomial_p, bootstrap_bias, mcnemar, outcomes, paired_scores
 from cuewise.report.reading import read_audits
@@ -124,3 +125,11 @@ def test_unpaired_interval_covers_as_often_as_it_says() -> None:
 def test_a_score_without_interval_gives_no_verdict() -> None:
     a, b = Score("x", 1.0, math.nan, math.nan, 1, ""), Score("x", 2.0, math.nan, math.nan, 1, "")
     assert unpaired(a, b, "a", "b").clear is None
+
+
+def test_a_damaged_score_is_left_out_of_the_table() -> None:
+    """As a stranger's audit.json may have it."""
+    one = {"model": {"name": "a"}, "scores": [{"name": "x", "value": 0.5}, {"name": "y"}, {"value": 1.0}]}
+    other = {"model": {"name": "b"}, "scores": [{"name": "x", "value": 0.25}, {"name": "y", "value": 0.75}]}
+    found = comparison([one, other])["comparison"]
+    assert found == {"columns": ["score", "a", "b"], "rows": [["x", 0.5, 0.25], ["y", None, 0.75]]}

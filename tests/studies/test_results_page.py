@@ -102,7 +102,9 @@ def check_page(page: str, stored: Path) -> int:
         words, shown = [], []
         for d in claim.differences(lab):
             x = d.of(*(np.array(arms[a]["values"][q]) for a, q in d.cells))
-            half = stats.t.ppf(0.975, len(x) - 1) * x.std(ddof=1) / len(x) ** 0.5  # 0 where a count never varies
+            half = (
+                stats.t.ppf(0.975, len(x) - 1) * x.std(ddof=1) / len(x) ** 0.5
+            )  # 0 where a count never varies
             low, high = x.mean() - half, x.mean() + half
             if any(f"draw/0/{q}" in arms[a]["values"] for a, q in d.cells):
                 moved = [

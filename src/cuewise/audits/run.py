@@ -200,7 +200,9 @@ def comparison(documents: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """Scores side by side where several models were audited."""
     if len(documents) < 2:
         return {}
-    values = [{s["name"]: s["value"] for s in d["scores"]} for d in documents]
+    values = [
+        {s["name"]: s["value"] for s in d["scores"] if {"name", "value"} <= s.keys()} for d in documents
+    ]
     names = list(dict.fromkeys(name for v in values for name in v))
     columns = ["score", *(d["model"]["name"] for d in documents)]
     return {"comparison": {"columns": columns, "rows": [[n, *(v.get(n) for v in values)] for n in names]}}
