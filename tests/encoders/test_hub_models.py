@@ -77,7 +77,9 @@ def hf_clip(tmp_path_factory: pytest.TempPathFactory) -> Path:
         vision_config={**small, "image_size": SIDE, "patch_size": 8},
         projection_dim=12,
     )
-    saved(folder, transformers.CLIPModel(config), image_mean=[0.5] * 3, image_std=[0.25] * 3, resample=3,
+    model = transformers.CLIPModel(config)
+    model.logit_scale.data.fill_(3.5)  # trained: not where it begins
+    saved(folder, model, image_mean=[0.5] * 3, image_std=[0.25] * 3, resample=3,
           crop_size={"height": SIDE, "width": SIDE})  # fmt: skip
     tokenizer(folder)
     return folder
@@ -246,6 +248,9 @@ def test_a_tuned_model_of_a_hub_is_a_model_again(
             assert after.text is not None
             assert before.text is not None
             assert torch.equal(after.text.encode(["a cat ."]), before.text.encode(["a cat ."]))
+            assert (
+                float(after.text.scale) == float(before.text.scale) != pytest.approx(np.exp(2.6592), rel=1e-3)
+            )
             assert {n for n, p in trained.backbone.named_parameters() if not p.requires_grad} >= {
                 "model.logit_scale"
             }

@@ -47,11 +47,7 @@ def load_hf(spec: str, size: int | None, head: bool) -> Encoder:
 
 
 def empty_hf(card: Mapping[str, Any], size: int, head: bool, numbers: int) -> Encoder:
-    """The model of a card before its weights are loaded; `numbers`: how many the file of weights holds.
-
-    The name of the model and its sizes come from the card. Its text side answers where its tokenizer lies in the folder
-    that the card names; nothing is downloaded.
-    """
+    """The model of a card before its weights are loaded; `numbers`: how many the file of weights holds."""
     spec, known = card["arch"], card.get("config", {})
     content, form = known.get("model"), known.get("form")
     if not isinstance(content, dict) or form not in ("classifier", "pooled", "unpooled"):
@@ -72,12 +68,17 @@ def empty_hf(card: Mapping[str, Any], size: int, head: bool, numbers: int) -> En
         raise UserError(
             f"{spec}: its encoder.json is of a model of {size_of:,} numbers, its weights of {numbers:,}"
         )
-    place = spec.removeprefix("hf:")
-    config = Card(spec, size, config=dict(known))
-    encoder = _encoder(_quietly(spec, built), form, config, head)
-    if Path(place).is_dir():
-        _give_text(encoder, transformers, place)
-    return encoder
+    return _encoder(_quietly(spec, built), form, Card(spec, size, config=dict(known)), head)
+
+
+def give_text(encoder: Encoder) -> None:
+    """To a model whose weights are loaded: its text side, where the folder that its card names is there for the tokenizer.
+
+    Nothing is downloaded.
+    """
+    place = encoder.card.arch.removeprefix("hf:")
+    if encoder.card.arch.startswith("hf:") and Path(place).is_dir():
+        _give_text(encoder, _library(encoder.card.arch), place)
 
 
 def _library(spec: str) -> Any:

@@ -14,7 +14,7 @@ from torch import nn
 from cuewise.encoders.card import read_card, weights_of_file
 from cuewise.encoders.constructor import parse_options
 from cuewise.encoders.encoder import Encoder
-from cuewise.encoders.hf_models import empty_hf, load_hf
+from cuewise.encoders.hf_models import empty_hf, give_text, load_hf
 from cuewise.encoders.libraries import build
 from cuewise.encoders.modules import call_factory, encoder_of_module
 from cuewise.encoders.open_clip_models import empty_open_clip, load_open_clip
@@ -131,6 +131,7 @@ def _from_file(file: Path, size: int | None, typed: str | None = None, head: boo
     numbers = sum(v.numel() for v in weights.values())
     encoder = _empty(card, size, typed, file, numbers, int(card.get("outputs", 0)) if head else 0)
     load_into(encoder, weights, str(file))
+    give_text(encoder)
     origin = weights_of_file(file)
     if "step" in card:
         before = card.get("weights")
