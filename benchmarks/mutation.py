@@ -51,7 +51,7 @@ MODULES: dict[str, list[str]] = {
     "studies/claims.py": ["tests/studies/test_claims.py"],
     "audits/measures.py": ["tests/audits/test_confidence.py"],
     "audits/rank_statistics.py": ["tests/audits/test_objects.py", "tests/audits/test_rank_statistics.py"],
-    "audits/mce.py": ["tests/audits/test_reliability.py"],
+    "probes/mce.py": ["tests/audits/test_reliability.py", "tests/audits/test_corrupted_tree.py"],
     "audits/decisions.py": ["tests/audits/test_shape_bias.py", "tests/audits/test_reliability.py"],
     "audits/shape_bias.py": ["tests/audits/test_shape_bias.py", "tests/audits/test_reliability.py"],
     "probes/average_precision.py": ["tests/probes/test_average_precision.py"],

@@ -153,6 +153,15 @@ def test_mochi_and_its_gradient() -> None:
     np.testing.assert_allclose(q.grad, expected, rtol=1e-4, atol=1e-6)
 
 
+def test_mochi_takes_the_rows_behind_the_columns() -> None:
+    """Each query's similarities in an order of their own."""
+    mixes = draw_mixes(5, 4, 6, 3, torch.Generator().manual_seed(0))
+    rng = torch.Generator().manual_seed(2)
+    columns = torch.stack([torch.randperm(len(QUEUE), generator=rng) for _ in range(5)])
+    made = mochi(Q, QUEUE, (Q @ QUEUE.T).gather(1, columns), mixes, 4, columns)
+    assert torch.allclose(made, mochi(Q, QUEUE, Q @ QUEUE.T, mixes, 4))
+
+
 def test_mochi_draws_below_one_half_of_the_query() -> None:
     mixes = draw_mixes(50, 4, 20, 20, torch.Generator().manual_seed(0))
     assert float(mixes.of_query.max()) < 0.5

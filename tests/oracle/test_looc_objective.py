@@ -118,3 +118,9 @@ def test_negatives_stand_in_space_zero_only() -> None:
     ns = space_losses(q, columns(k), queues, tau=TAU, ns=unit(B, 2, C, seed=50), alpha=2.0).detach()
     assert ns[0] > plain[0]
     assert torch.equal(ns[1:], plain[1:])
+
+
+def test_a_space_without_keys_is_an_error() -> None:
+    q = [torch.eye(2), torch.eye(2)]
+    with pytest.raises(ValueError, match="shorter"):
+        space_losses(q, [torch.eye(2)[:, None]], torch.zeros(2, 3, 2), tau=0.2)

@@ -11,8 +11,8 @@ import torch.nn.functional as F
 
 from cuewise.objectives.byol import byol
 from cuewise.objectives.dials import alignment, effective_rank, feature_std, uniformity
-from cuewise.objectives.nce import extended_nce, nce_logits
-from cuewise.objectives.neighbours import knn_votes
+from cuewise.objectives.nce import extended_nce, nce_logits, own_part
+from cuewise.objectives.neighbours import knn_votes, nearest
 from cuewise.objectives.nt_xent import nt_xent
 
 TAU = 0.2
@@ -209,3 +209,26 @@ def test_dials_at_their_ends():  # type: ignore[no-untyped-def]
     assert alignment(spread, spread) == 0
     assert uniformity(same[:32]) == pytest.approx(0.0, abs=1e-6)
     assert uniformity(spread[:256]) < -2
+
+
+def test_what_all_negatives_share_is_taken_off() -> None:
+    ns, everyone = unit(3, 2, 8), unit(5, 2, 8, seed=1)
+    for share in (0.0, 0.25, 1.0):
+        found = own_part(ns, everyone, share)
+        for i in range(3):
+            for m in range(2):
+                mean = sum(everyone[j, m] for j in range(5)) / 5
+                assert torch.allclose(found[i, m], ns[i, m] - share * mean)
+
+
+def test_nearest_in_pieces() -> None:
+    queries, bank = unit(7, 4), unit(9, 4, seed=1)
+    for k, chunk in ((3, 2), (3, 1024), (20, 3)):
+        values, places = nearest(queries, bank, k, chunk=chunk)
+        assert places.shape == (7, min(k, 9))
+        for i in range(7):
+            order = sorted(range(9), key=lambda j: -float(queries[i] @ bank[j]))[:k]
+            assert places[i].tolist() == order
+            assert torch.allclose(values[i], torch.stack([queries[i] @ bank[j] for j in order]))
+    values, places = nearest(queries[:0], bank, 3)
+    assert values.shape == places.shape == (0, 3)

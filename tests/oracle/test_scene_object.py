@@ -43,3 +43,10 @@ def test_norm_only_trains_the_length() -> None:
     along = (u.grad * direction).sum(1, keepdim=True) * direction
     torch.testing.assert_close(u.grad, along)  # nothing across
     torch.testing.assert_close(along.norm(dim=1), (weights * direction).sum(1).abs())
+
+
+def test_the_length_is_kept_however_short() -> None:
+    """Of B×n×D as well: a length per vector, not per column."""
+    u = torch.randn(3, 4, 5, generator=torch.Generator().manual_seed(1), dtype=torch.float64) * 1e-3
+    assert torch.allclose(norm_only(u), u)
+    assert torch.equal(norm_only(torch.zeros(2, 3)), torch.zeros(2, 3))
