@@ -10,6 +10,8 @@ import pytest
 
 from cuewise import UserError, score
 from cuewise.audits.decisions import Decision, parse_stimulus, shape_bias_scores
+from cuewise.audits.shape_bias import headline
+from cuewise.scores import Score
 
 
 def write(file: Path, rows: list[tuple[str, str, str, str, str]]) -> Path:
@@ -90,3 +92,26 @@ def test_missing_file_and_subject(tmp_path: Path) -> None:
         score(str(tmp_path / "nothing.csv"))
     with pytest.raises(UserError, match="no subject"):
         score(str(write(tmp_path / "d.csv", ROWS)), subject="nobody")
+
+
+def test_the_table_by_class() -> None:
+    decisions = [Decision(image, shape, texture, said) for _, image, shape, texture, said in ROWS]
+    _, table = shape_bias_scores(decisions, "p")
+    assert table["rows"] == [["car", 1, 0, 0, 1, None], ["cat", 3, 2, 1, 0, pytest.approx(2 / 3)]]
+    assert table["dropped"] == 1
+
+
+@pytest.mark.parametrize(
+    ("value", "low", "high", "words"),
+    [
+        (0.7, 0.6, 0.8, "relies on shape more than on texture"),
+        (0.3, 0.2, 0.4, "relies on texture more than on shape"),
+        (0.55, 0.45, 0.65, "shows no clear preference between shape and texture"),
+        (0.5, math.nan, math.nan, "how certain that is was not measured"),
+    ],
+)
+def test_the_headline_says_what_the_interval_allows(
+    value: float, low: float, high: float, words: str
+) -> None:
+    assert words in headline("m", {"shape_bias": Score("shape_bias", value, low, high, 100, "p")})
+    assert headline("m", {}) == ""

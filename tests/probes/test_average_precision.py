@@ -139,3 +139,21 @@ def test_scenes_bring_their_own_table() -> None:
     np.testing.assert_array_equal(y, data.columns["present"])
     assert (y.sum(1) >= 1).all()
     assert annotated_labels(open_data("shapes?n=5&size=32")) is None
+
+
+def test_the_interval_is_the_spread_of_resampled_images() -> None:
+    """Also where a resample misses a rare class; the bootstrap is written out here."""
+    rng = np.random.default_rng(0)
+    n, resamples = 30, 200
+    truth = np.stack([rng.random(n) < 0.5, np.arange(n) == 3], 1).astype(np.int64)
+    said = rng.random((n, 2)) + truth
+    found = mean_average_precision(said, truth, "map", "p", seed=5, resamples=resamples)
+    again, draws = np.random.default_rng(5), []
+    for _ in range(resamples):
+        rows = again.integers(0, n, n)
+        each = [average_precision(said[rows, c], truth[rows, c]) for c in range(2) if truth[rows, c].any()]
+        draws.append(np.mean(each))
+    half = 1.959964 * np.std(draws, ddof=1)
+    assert 0 < half < 0.5
+    assert found.low == pytest.approx(max(0, found.value - half), abs=1e-6)
+    assert found.high == pytest.approx(min(1, found.value + half), abs=1e-6)
