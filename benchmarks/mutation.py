@@ -49,11 +49,11 @@ MODULES: dict[str, list[str]] = {
     "scores.py": ["tests/test_scores.py"],
     "studies/statistics.py": ["tests/studies/test_statistics.py"],
     "studies/claims.py": ["tests/studies/test_claims.py"],
-    "audits/measures.py": ["tests/audits/test_confidence.py"],
+    "audits/measures.py": ["tests/audits/test_confidence.py", "tests/audits/test_head.py", "tests/studies/test_tune_study.py"],
     "audits/rank_statistics.py": ["tests/audits/test_objects.py", "tests/audits/test_rank_statistics.py"],
     "probes/mce.py": ["tests/audits/test_reliability.py", "tests/audits/test_corrupted_tree.py"],
     "audits/decisions.py": ["tests/audits/test_shape_bias.py", "tests/audits/test_reliability.py"],
-    "audits/shape_bias.py": ["tests/audits/test_shape_bias.py", "tests/audits/test_reliability.py", "tests/audits/test_head.py"],
+    "audits/shape_bias.py": ["tests/audits/test_shape_bias.py", "tests/audits/test_reliability.py", "tests/audits/test_head.py", "tests/audits/test_reference.py"],
     "probes/average_precision.py": ["tests/probes/test_average_precision.py"],
 }  # fmt: skip
 # (module, changed source line) → why the change computes the same

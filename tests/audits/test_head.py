@@ -80,6 +80,19 @@ def test_a_classifier_answers_for_itself(tmp_path: Path) -> None:
     document = json.loads((tmp_path / "a" / "audit.json").read_text())
     assert document["model"]["answers"] == "its own classifier"
     assert document["data"]["train"] is None
+    assert [document["chance"][n] for n in ("shape_bias", "shape_accuracy", "texture_accuracy")] == [0.5] * 3
+    assert document["chance"]["cue_accuracy"] == 1.0  # two classes: one cue or the other
+    table = document["tables"]["shape_bias/decisions"]
+    rows = [dict(zip(table["columns"], row)) for row in table["rows"]]
+    asked = [r for r in rows if r["shape"] != r["texture"]]
+    badges = [i["badge"] for i in document["galleries"]["shape_bias"]["items"]]
+    said = [
+        "shape" if r["response"] == r["shape"] else "texture" if r["response"] == r["texture"] else "other"
+        for r in asked
+    ]
+    assert sorted(badges) == sorted(said)
+    shapes = {r["shape"] for r in asked}
+    assert any(set(s["x"]) == shapes for s in document["figures"]["shape_bias"]["series"])
 
 
 def test_with_train_a_probe_answers_unless_told_otherwise(tmp_path: Path) -> None:
