@@ -53,7 +53,8 @@ MODULES: dict[str, list[str]] = {
     "audits/rank_statistics.py": ["tests/audits/test_objects.py", "tests/audits/test_rank_statistics.py"],
     "probes/mce.py": ["tests/audits/test_reliability.py", "tests/audits/test_corrupted_tree.py"],
     "audits/decisions.py": ["tests/audits/test_shape_bias.py", "tests/audits/test_reliability.py"],
-    "audits/shape_bias.py": ["tests/audits/test_shape_bias.py", "tests/audits/test_reliability.py", "tests/audits/test_head.py", "tests/audits/test_reference.py"],
+    "audits/shape_bias.py": ["tests/audits/test_shape_bias.py", "tests/audits/test_reliability.py", "tests/audits/test_head.py",
+                             "tests/audits/test_reference.py"],
     "probes/average_precision.py": ["tests/probes/test_average_precision.py"],
 }  # fmt: skip
 # (module, changed source line) → why the change computes the same
