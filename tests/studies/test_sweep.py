@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 from cuewise.cli import main
+from cuewise.config import resolve
 from cuewise.errors import UserError
 from cuewise.report.study import read_figure
-from cuewise.studies.labs import SHAPES, TUNING
+from cuewise.studies.labs import SHAPES, TUNING, Lab, lab_of
 from cuewise.studies.ns_patch_grid import ends
 from cuewise.studies.results import figure_of
 from cuewise.studies.run import run_studies
@@ -52,6 +53,13 @@ def test_intervals_lie_in_the_plane_of_their_bounds() -> None:
     assert page["heat"]
     assert [s["y"] for s in page["series"]] == [s["y"] for s in drawn["series"]]
     assert ends(swept(SHAPES, [study], ["6:9", "2:4", "2:9"])) == ("2:4", "6:9")  # in any order
+
+
+@pytest.mark.parametrize("lab", [SHAPES, lab_of(["p"], ["q"], ["p", "s"])], ids=lambda lab: lab.name)
+@pytest.mark.parametrize("study", ["ns-patch-augment", "ns-patch-grid", "ssl-supervised"])
+def test_every_arm_is_a_configuration_with_the_same_steps(study: str, lab: Lab) -> None:
+    arms = [resolve(lab.config(a.settings, a.method or lab.main, 0, 3)) for a in choose([study])[0].arms(lab)]
+    assert len({(c.batch_size, c.epochs, tuple(c.data), c.optim.name, c.optim.lr) for c in arms}) == 1
 
 
 def test_claims_are_judged_over_the_values() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from cuewise.config import merge
 from cuewise.studies.claims import Claim, PairedDifference, above, combined
 from cuewise.studies.labs import QUICK, Lab
 from cuewise.studies.study import Arm, Figure, Study
@@ -13,9 +14,9 @@ WITH = "supervised"
 
 
 def arms(lab: Lab) -> list[Arm]:
-    """One optimiser and batch for all."""
+    """One optimiser and batch for all, whatever the lab has for a method."""
     named = {WITH: "supervised", **WITHOUT}
-    return [Arm(name, QUICK, method) for name, method in named.items()]
+    return [Arm(name, merge(QUICK, {"optim": {"warmup_share": 0}}), method) for name, method in named.items()]
 
 
 def more_shape(lab: Lab) -> list[PairedDifference]:
