@@ -13,6 +13,7 @@ from cuewise.config import Optim
 from cuewise.encoders.depth import depths
 from cuewise.errors import UserError
 from cuewise.methods import Method
+from cuewise.train.fused import SGD, Adam, AdamW
 
 BETAS = {"adam": (0.9, 0.999), "adamw": (0.9, 0.95)}
 
@@ -124,11 +125,11 @@ def build_optimizer(
     betas: Any = config.betas or BETAS.get(config.name)
     fused = all(p.device.type in ("cpu", "cuda") for g in groups for p in g["params"])
     if config.name == "sgd":
-        return torch.optim.SGD(groups, lr=lr, momentum=momentum, fused=fused)
+        return SGD(groups, lr=lr, momentum=momentum, fused=fused)
     if config.name == "adam":
-        return torch.optim.Adam(groups, lr=lr, betas=betas, fused=fused)
+        return Adam(groups, lr=lr, betas=betas, fused=fused)
     if config.name == "adamw":
-        return torch.optim.AdamW(groups, lr=lr, betas=betas, fused=fused)
+        return AdamW(groups, lr=lr, betas=betas, fused=fused)
     if config.name == "lars":
         return LARS(groups, lr=lr, momentum=momentum)
     raise UserError(f"optim.name {config.name!r}: sgd, adam, adamw or lars")
