@@ -104,7 +104,9 @@ def report(what: str, count: int, peak: float) -> None:
     row(
         f"file index of {count:,} images, {what}, peak",
         f"{bound:.0f} MB",
-        f"{peak:.0f} MB ({peak / bound:.2f} × the bound)",
+        peak,
+        "MB",
+        f"≤ {bound:.0f}",
     )
 
 

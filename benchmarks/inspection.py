@@ -72,8 +72,8 @@ def main() -> None:
         f"{what} {b - a:.1f} s" for what, a, b in zip(("reading", "copies", "judging"), times, times[1:])
     ]
     count = len(found.index)
-    bound = f"{GOAL * count / 25_000:.0f} s"
-    row(f"inspect, {count:,} images", bound, f"{whole:.1f} s ({', '.join(parts)}; {given.workers} workers)")
+    note = f"{', '.join(parts)}; {given.workers} workers"
+    row(f"inspect, {count:,} images", "–", whole, "s", f"≤ {GOAL * count / 25_000:.0f}", note)
 
 
 if __name__ == "__main__":

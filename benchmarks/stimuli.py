@@ -184,10 +184,13 @@ def augmented(x: Tensor) -> Tensor:
     return F.interpolate(x, 64, mode="bilinear")
 
 
-def shares(answers: list[str], shapes: list[str], textures: list[str]) -> str:
+def report_shares(
+    what: str, against: str, answers: list[str], shapes: list[str], textures: list[str]
+) -> None:
     shape = np.mean([a == s for a, s in zip(answers, shapes)])
     texture = np.mean([a == t for a, t in zip(answers, textures)])
-    return f"shape {shape:.3f} + texture {texture:.3f} = {shape + texture:.3f} of {len(answers)}"
+    note = f"shape {shape:.3f}, texture {texture:.3f}, {len(answers)} images"
+    row(f"cue accuracy, {what}", against, float(shape + texture), "of the images", note=note)
 
 
 def report(
@@ -199,11 +202,11 @@ def report(
     names: list[str],
     second: Ask | None,
 ) -> None:
-    row(f"cue accuracy, {what}", "reference", shares(ask(images), shapes, textures))
+    report_shares(what, "reference", ask(images), shapes, textures)
     known = [i for i, pair in enumerate(zip(shapes, textures)) if set(pair) <= set(names)]
     if second is not None and known:
         chosen = [[rows[i] for i in known] for rows in (images, shapes, textures)]
-        row(f"cue accuracy, {what}", "second reference", shares(second(chosen[0]), chosen[1], chosen[2]))
+        report_shares(what, "second reference", second(chosen[0]), chosen[1], chosen[2])
 
 
 def main() -> None:
