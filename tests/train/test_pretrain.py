@@ -203,6 +203,21 @@ def test_accumulation_gives_the_same_step(folder: Path, tmp_path: Path) -> None:
     assert losses(tmp_path / "two") == pytest.approx(losses(tmp_path / "one"), rel=1e-4)
 
 
+def test_views_rendered_by_the_training_process(folder: Path, tmp_path: Path) -> None:
+    """The same draws: losses close to those of views from the host; stopped and resumed to the bit; a picture of the views."""
+    same = {**SMALL, "negatives": ["patch"], "suppress": "anisotropic", "steps": 4}
+    on_device = {**same, "set": [*SMALL["set"], "loop.log_every=1", "loop.views=device"]}
+    pretrain(str(folder), out=str(tmp_path / "host"), **{**same, "set": [*SMALL["set"], "loop.log_every=1"]})
+    pretrain(str(folder), out=str(tmp_path / "device"), **on_device)
+    first = [losses(tmp_path / name)[0] for name in ("host", "device")]
+    assert first[0] == pytest.approx(first[1], rel=5e-3)
+    assert first[0] != first[1]
+    assert (tmp_path / "device" / "views.png").is_file()
+    pretrain(str(folder), out=str(tmp_path / "parts"), **{**on_device, "steps": 2, "workers": 1})
+    pretrain(str(folder), out=str(tmp_path / "parts"), resume=True, **{**on_device, "workers": 1})
+    assert losses(tmp_path / "parts") == losses(tmp_path / "device")
+
+
 def test_a_broken_file_is_skipped_named_and_counted(
     folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -91,6 +91,9 @@ class Loop:
     budget: Annotated[
         int | None, "length of training and of its schedule in optimiser steps, in place of --epochs"
     ] = None
+    views: Annotated[
+        str, "where views are rendered: host (loader processes), or device (the one that trains)"
+    ] = "host"
     timeout_minutes: Annotated[float, "of a collective operation"] = 30.0
     sync_batch_norm: Annotated[
         bool, "batch statistics over all processes instead of each process's own (GPUs)"

@@ -88,14 +88,14 @@ def diffuse_tensor(levels: Tensor, steps: int, kappa: float, gamma: float, optio
             length = levels.shape[axis]
             delta = levels.narrow(axis, 1, length - 1) - levels.narrow(axis, 0, length - 1)
             square = delta.square().sum(-3, keepdim=True) if mode == "vector" else delta.square()
-            flux = _conductance(square / kappa**2, option) * delta
+            flux = conductance(square / kappa**2, option) * delta
             change.narrow(axis, 0, length - 1).add_(flux)
             change.narrow(axis, 1, length - 1).sub_(flux)
         levels = levels + gamma * change
     return levels
 
 
-def _conductance(square: Tensor, option: int) -> Tensor:
+def conductance(square: Tensor, option: int) -> Tensor:
     if option == 1:
         return torch.exp(-square)
     if option == 2:

@@ -136,7 +136,9 @@ class BatchMaker:
         listed = [(i, error.name, error.why) for i, error in broken.items()]
         index = torch.tensor(used, dtype=torch.int64)
         stacked = {name: _stacked(values) for name, values in facts.items()}
-        return Batch(views, index, stacked or {"label": index}, epoch, step, broken=listed)
+        batch = Batch(views, index, stacked or {"label": index}, epoch, step, broken=listed)
+        finish = getattr(self.transform, "finish", None)
+        return finish(batch) if finish is not None and used else batch
 
     def _readable(self, i: int, broken: dict[int, BrokenImage]) -> Sample | None:
         """Sample i, or with `substitute` the next that can be read; notes the broken ones on the way."""

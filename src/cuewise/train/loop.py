@@ -27,6 +27,7 @@ from cuewise.train.optim import lr_factor, scaled_lr, set_rates
 from cuewise.train.pictures import Reconstructions, show_views
 from cuewise.train.telemetry import Telemetry, diverged
 from cuewise.views import Views
+from cuewise.views.deferred import DeferredViews
 
 FORMAT = 4  # of the checkpoint
 
@@ -51,6 +52,7 @@ class Run:
     skipped: dict[str, str] = field(default_factory=dict)
     reconstructions: Reconstructions = field(default_factory=Reconstructions)
     checkup: Checkup | None = None
+    deferred: DeferredViews | None = None  # with loop.views=device
 
     @property
     def total(self) -> int:
@@ -83,6 +85,7 @@ def fit(run: Run, banner: Sequence[str] = (), started: Callable[[], None] | None
     with stop_signal() as stop:
         batches = loader.batches(epoch=run.step // per_epoch, step=run.step % per_epoch, epochs=config.epochs)
         for batch in batches if run.step < last and not looks.halted else ():
+            batch = rendered(run, batch)
             telemetry.batch_came()
             telemetry.skipped(batch.skipped)
             telemetry.boxes(batch)
@@ -131,6 +134,7 @@ def fit(run: Run, banner: Sequence[str] = (), started: Callable[[], None] | None
 def optimise(run: Run, batch: Batch) -> Step:
     """One optimiser step on one global batch, in `accumulate` parts."""
     parts, encoder = run.config.loop.accumulate, run.method.encoder
+    batch = rendered(run, batch)
     batch = batch.to(run.fabric.device, encoder.normalise)
     run.method.begin_step(run.step / run.total)
     loss = torch.zeros((), device=run.fabric.device)
@@ -146,6 +150,11 @@ def optimise(run: Run, batch: Batch) -> Step:
     run.optimizer.zero_grad(set_to_none=True)
     step.loss = loss
     return step
+
+
+def rendered(run: Run, batch: Batch) -> Batch:
+    """The batch with its views, which `loop.views=device` leaves to this process."""
+    return run.deferred.render(batch, run.fabric.device) if run.deferred and not batch.views else batch
 
 
 def check_finite(run: Run) -> None:

@@ -21,7 +21,7 @@ MOMENTS = 4  # parts of training after each of which a column is added
 
 def first_views(batch: Batch) -> Batch:
     """The first images of a batch, uint8."""
-    return Batch({role: x[:ROWS].clone() for role, x in batch.views.items()}, batch.index[:ROWS])
+    return Batch({role: x[:ROWS].clone().cpu() for role, x in batch.views.items()}, batch.index[:ROWS])
 
 
 @torch.no_grad()
@@ -43,7 +43,9 @@ def show_views(batch: Batch, method: Method, device: torch.device, folder: Path,
     for role, x in batch.views.items():
         single = x.ndim == 4 or x.shape[1] == 1
         stacks = [x.flatten(0, -4)] if single else list(x.unbind(1))  # negatives have one column each
-        columns |= {role if single else f"{role} {i + 1}": y[:ROWS].numpy() for i, y in enumerate(stacks)}
+        columns |= {
+            role if single else f"{role} {i + 1}": y[:ROWS].cpu().numpy() for i, y in enumerate(stacks)
+        }
     own = pictures_of(method, first_views(batch), device)
     own.pop("image", None)  # a view as it is
     whole = (

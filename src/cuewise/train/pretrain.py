@@ -33,6 +33,7 @@ from cuewise.train.phases import FILE, FOLDER, first_config, read_confusion, sil
 from cuewise.train.shown import build_views
 from cuewise.train.sinks import check_sinks
 from cuewise.train.start import brought_weights, load_start, settle_rates
+from cuewise.views.deferred import DeferredViews
 
 
 def run_pretrain(
@@ -215,9 +216,10 @@ def build(config: Config, out: Path, data: Dataset, fabric: Any, observers: Obse
     optimizers = build_optimizers(method, config.optim, config.batch_size, brought_weights(method))
     module, *wrapped = fabric.setup(method, *optimizers)
     optimizer = wrapped[0] if len(wrapped) == 1 else Several(wrapped)
+    deferred = DeferredViews(views) if config.loop.views == "device" else None
     loader = Loader(
         data,
-        views,
+        deferred or views,
         batch_size=config.batch_size,
         seed=config.seed,
         workers=worker_count(config.workers, fabric.world_size),
@@ -228,7 +230,7 @@ def build(config: Config, out: Path, data: Dataset, fabric: Any, observers: Obse
     val = open_data(config.val) if config.val else None
     if val is not None and val.labels is None:
         raise UserError("--val has no labels: put the images into one folder per class")
-    run = Run(out, config, fabric, method, module, optimizer, loader, views, EpochEnd(val))
+    run = Run(out, config, fabric, method, module, optimizer, loader, views, EpochEnd(val), deferred=deferred)
     run.checkup = checkup_of(run, data, val, observers)
     return run
 

@@ -24,7 +24,7 @@ _CODES = {
     "s": color_kernel.SATURATION,
     "h": color_kernel.HUE,
 }
-_ORDERS: dict[str, Any] = {  # letters → four codes, 0 where there is no more
+ORDERS: dict[str, Any] = {  # letters → four codes, 0 where there is no more
     "".join(letters): tuple(_CODES[c] for c in letters) + (0,) * (4 - n)
     for n in range(5)
     for letters in permutations("bcsh", n)
@@ -66,8 +66,12 @@ def apply(image: Pixels, params: ViewParams, size: int, styles: Styles = DRAWN) 
 
 def _color(rows: Pixels, jitter: Jitter, gray: bool) -> None:
     factors = (np.float32(jitter.brightness), np.float32(jitter.contrast), np.float32(jitter.saturation))
-    shift = int(jitter.hue * 255) % 256  # towards zero, then around the circle of 256 hues
-    color_kernel.color(rows, _ORDERS[jitter.order], factors, shift, gray)
+    color_kernel.color(rows, ORDERS[jitter.order], factors, hue_shift(jitter), gray)
+
+
+def hue_shift(jitter: Jitter) -> int:
+    """0 … 255: towards zero, then around the circle of 256 hues."""
+    return int(jitter.hue * 255) % 256
 
 
 def center(image: Pixels, size: int) -> Pixels:

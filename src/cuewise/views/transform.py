@@ -137,7 +137,6 @@ class Views:
         """Apply drawn parameters: the same sample and parameters give the same views and facts."""
         views: dict[str, Pixels] = {}
         negatives: dict[str, Pixels] = {}
-        facts: dict[str, Any] = {}
         memo: dict[Any, Any] = {}
         for view in self.positives:
             drawn, size = params.positives[view.role], view.recipe.size
@@ -151,7 +150,15 @@ class Views:
             for negative in self.negatives:  # at once, while the view is still in the processor's cache
                 if negative.source == view.role:
                     negatives[negative.role] = _stacked(negative, origin, params.negatives[negative.role])
-            for name, value in facts_in_view(sample.facts, drawn, size, self.follows).items():
+        made = {n.role: negatives[n.role] for n in self.negatives}
+        return Shown({**views, **made}, self.facts(sample, params))
+
+    def facts(self, sample: Sample, params: ViewsParams) -> dict[str, Any]:
+        """What is known of the image, as it is in each view."""
+        facts: dict[str, Any] = {}
+        for view in self.positives:
+            drawn = params.positives[view.role]
+            for name, value in facts_in_view(sample.facts, drawn, view.recipe.size, self.follows).items():
                 facts[f"{view.role}.{name}"] = value
             if self.crops is not None:
                 facts[f"{view.role}.region"] = corners(drawn.region)
@@ -160,7 +167,7 @@ class Views:
             facts["trusted"] = sample.facts.trusted
         if self.compared:
             facts["shared"] = self._shared(params)
-        return Shown({**views, **{n.role: negatives[n.role] for n in self.negatives}}, facts)
+        return facts
 
     def _shared(self, params: ViewsParams) -> NDArray[np.bool_]:
         """A×(V−1): for each compared augmentation, which later views have the first one's."""
@@ -170,10 +177,14 @@ class Views:
             rows.append([other == first for other in others])
         return np.array(rows, bool)
 
-    def __call__(self, sample: Sample, rng: np.random.Generator) -> Shown:
-        height, width = sample.image.shape[:2]
+    def drawn(self, sample: Sample, rng: np.random.Generator) -> ViewsParams:
+        """Everything that is drawn for a sample, from a generator of its own."""
         regions = None if self.crops is None else self.crops.draw(sample, rng, len(self.positives))
-        return self.render(sample, self.sample(rng, height, width, regions))
+        height, width = sample.image.shape[:2]
+        return self.sample(rng, height, width, regions)
+
+    def __call__(self, sample: Sample, rng: np.random.Generator) -> Shown:
+        return self.render(sample, self.drawn(sample, rng))
 
     def warm_up(self) -> None:
         """Run every operation once on an image of noise, so that its kernel is compiled."""
