@@ -215,3 +215,17 @@ def test_what_cannot_be_rendered_there_is_refused() -> None:
         with pytest.raises(UserError, match=r"loop\.views=device") as error:
             DeferredViews(views)
         assert words in str(error.value)
+
+
+def test_rendering_reads_nothing_back_from_the_device() -> None:
+    """Tensors of the meta device have no values: whatever would wait for one fails."""
+    recipe = replace(RECIPE, suppress="anisotropic", suppress_p=0.5, rotation_p=0.5, solarize_p=0.3)
+    views = Views([View("query", recipe)], [PatchNegative("query", 2, augment=("rot90",))])
+    deferred = DeferredViews(views)
+    data = open_data("shapes:scenes?n=8&size=96")
+    batch = next(iter(Loader(data, deferred, batch_size=8, seed=3, workers=0).batches()))
+    found = deferred.render(batch, torch.device("meta"))
+    assert {role: (x.device.type, *x.shape) for role, x in found.views.items()} == {
+        "query": ("meta", 8, 48, 48, 3),
+        views.negatives[0].role: ("meta", 8, 2, 48, 48, 3),
+    }
