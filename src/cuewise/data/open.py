@@ -80,7 +80,7 @@ def _open_annotated(spec: str) -> Source | None:
     path = os.path.expanduser(spec)
     given: dict[str, str] = {}
     if not os.path.exists(path):
-        path, given = options(path, spec, "set", "images", "split") if "?" in path else (path, {})
+        path, given = options(path, spec, "set", "images", "masks", "split") if "?" in path else (path, {})
     ending = os.path.splitext(path)[1].lower()
     if ending in FORMATS and ending and os.path.isfile(path):
         return open_annotated(FilesOnDisk(os.path.dirname(path) or "."), os.path.basename(path), given, spec)

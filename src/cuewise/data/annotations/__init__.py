@@ -19,7 +19,13 @@ FORMATS = {
     ".csv": table.open_table,
     "": voc.open_voc,
 }
-OPTIONS = {".json": ("images",), ".yaml": ("split",), ".yml": ("split",), ".csv": ("images",), "": ("set",)}
+OPTIONS = {
+    ".json": ("images", "masks"),
+    ".yaml": ("split",),
+    ".yml": ("split",),
+    ".csv": ("images",),
+    "": ("set",),
+}
 
 
 def open_annotated(place: FileSet, name: str, given: Mapping[str, str], spec: str) -> Annotated:

@@ -1,4 +1,4 @@
-"""COCO's instances_*.json: images, categories, and one box (and perhaps polygons) per object."""
+"""COCO's instances_*.json: images, categories, and one box (and perhaps polygons) per object; panoptic files: panoptic.py."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from cuewise.data.annotations.annotated import MOST_PIXELS, Annotated, Box, Record, stated_size, usable
+from cuewise.data.annotations.panoptic import is_panoptic, open_panoptic
 from cuewise.data.annotations.places import FileSet, need_images, need_text
 from cuewise.data.index import Skipped
 from cuewise.errors import UserError
@@ -29,6 +30,12 @@ def open_coco(place: FileSet, name: str, given: Mapping[str, str], spec: str) ->
             skipped.append(Skipped(f"image {shown(entry.get('id'))}", "entry without a file_name or an id"))
             continue
         records[entry["id"]] = Record(file, [], stated_size(width, height))
+    if is_panoptic(content["annotations"]):
+        return open_panoptic(place, name, content, records, names, images, given, spec, skipped)
+    if "masks" in given:
+        raise UserError(
+            f"{spec}: 'masks' is for panoptic files, whose annotations have segments_info; leave it out"
+        )
     for entry in content["annotations"]:
         image, category = entry.get("image_id"), entry.get("category_id")
         record = records.get(image) if is_id(image) else None
