@@ -177,6 +177,17 @@ def test_links_inside_are_removed_and_not_followed(tmp_path: Path) -> None:
     assert (tmp_path / "precious" / "a").exists()
 
 
+def test_links_of_a_run_that_failed_are_removed_and_not_followed(tmp_path: Path) -> None:
+    (tmp_path / "precious").mkdir()
+    (tmp_path / "precious" / "a").write_text("a")
+    out = made(tmp_path / "run")
+    with pytest.raises(RuntimeError), claim_folder(out, "run", overwrite=True):
+        (out / "link").symlink_to(tmp_path / "precious")
+        raise RuntimeError
+    assert names(out) == ["config"]
+    assert (tmp_path / "precious" / "a").exists()
+
+
 def test_what_the_command_reads_is_not_deleted(tmp_path: Path) -> None:
     out = made(tmp_path / "run")
     (out / "images.zip").write_bytes(b"x")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import math
 from pathlib import Path
@@ -16,11 +17,11 @@ from cuewise import UserError, export, pretrain
 from cuewise.encoders import load_encoder
 from cuewise.encoders.lab import rgb_to_lab
 from cuewise.methods import Alone
-from cuewise.methods.bank import BankSettings
+from cuewise.methods.bank import Bank, BankSettings
 from cuewise.methods.infomin import tiles
 from cuewise.objectives.bank_nce import bank_nce, log_partition
 from cuewise.objectives.nce import extended_nce
-from cuewise.views import RAND_AUGMENT
+from cuewise.views import RAND_AUGMENT, augmentation
 from cuewise.views.rand_augment import OPERATIONS, apply, draw
 from tests.methods.conftest import small_batch, small_method
 
@@ -179,6 +180,49 @@ def test_infomin_is_moco_and_jigsaw_by_halves() -> None:
     alone: Any = small_method("infomin", beta=0.0)
     step = alone(small_batch(alone))
     torch.testing.assert_close(step.loss.detach(), step.extra["loss_moco"])
+
+
+def test_infomin_without_colour_jitter_has_no_operation_on_colours() -> None:
+    m = small_method("infomin")
+    patch = np.array([200, 40, 90])
+    image = np.full((24, 24, 3), 128, np.uint8)
+    image[8:16, 8:16] = patch
+    step = patch - 128
+
+    def keeps_colours(drawn: Any) -> bool:
+        """Moved pixels are grey, of the patch, or between the two, rounded twice."""
+        pixels = apply(image, drawn).reshape(-1, 3).astype(float) - 128
+        share = pixels @ step / (step @ step)
+        return bool(
+            np.abs(pixels - np.outer(share, step)).max() < 3 and share.min() > -0.05 and share.max() < 1.05
+        )
+
+    for jitter in (True, False):
+        shown = type(m).shown(dataclasses.replace(m.setup, color_jitter=jitter))
+        added = {name for view in shown for name in view.adds}
+        drawn = [augmentation(name).draw(np.random.default_rng(i)) for name in added for i in range(400)]  # type: ignore
+        kept = [keeps_colours(what) for what in drawn if what]
+        assert kept
+        assert all(kept) is not jitter
+
+
+@pytest.mark.parametrize("name", ["insdis", "cmc"])
+def test_losses_against_the_bank_are_exact_under_autocast(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever precision the networks compute in, the loss is that of the same embeddings in float32."""
+    plain, seen = Bank.loss, []
+
+    def kept(self: Any, *given: Any) -> torch.Tensor:
+        seen.append((self, given, plain(self, *given)))
+        return seen[-1][2]
+
+    m: Any = small_method(name)
+    monkeypatch.setattr(Bank, "loss", kept)
+    with torch.autocast("cpu", torch.bfloat16):
+        m(small_batch(m))
+    assert seen
+    for bank, (f, *rest), loss in seen:
+        assert f.dtype == torch.float32
+        torch.testing.assert_close(loss, plain(bank, f, *rest), rtol=1e-6, atol=1e-6)
 
 
 def test_rand_augment_draws_plain_values_and_every_operation_works() -> None:

@@ -31,6 +31,10 @@ def test_patch_and_regular_terms_add_up(monkeypatch: pytest.MonkeyPatch) -> None
                 total -= 0.05 * sum(float((p[i] - n[i, j]).square().sum()) for j in range(2))
                 total -= 0.1 * float((p[i] - regular[i]).square().sum())
                 assert not torch.allclose(regular[i], z[i])  # never its own
+        # what the dial of negatives compares: the first view with the patches that were cut from it
+        torch.testing.assert_close(step.z, m.aim(views["first"]))
+        own = m.aim(views["patch:first"].flatten(0, 1)).unflatten(0, (8, 2))
+        torch.testing.assert_close(step.negatives, own)
     assert float(step.loss.detach()) == pytest.approx(total / 16, rel=1e-5)
 
 

@@ -37,6 +37,14 @@ def test_one_model_three_ways() -> None:
     assert "no clear preference" in said(audit("m", 7, 10))
 
 
+def test_random_weights_come_first() -> None:
+    d = audit("m", 100)
+    d["model"]["weights"] = "random"
+    assert said(d).startswith("With random weights, untrained: m relies on texture more than on shape")
+    d["model"]["weights"] = {"file": "w.safetensors", "sha256": "ab" * 32}
+    assert said(d).startswith("m relies on texture more than on shape")
+
+
 def test_one_model_that_names_neither_cue_is_not_praised() -> None:
     d = audit("m", 30, 40)
     d["scores"] += [
