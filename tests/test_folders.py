@@ -181,9 +181,14 @@ def test_links_of_a_run_that_failed_are_removed_and_not_followed(tmp_path: Path)
     (tmp_path / "precious").mkdir()
     (tmp_path / "precious" / "a").write_text("a")
     out = made(tmp_path / "run")
-    with pytest.raises(RuntimeError), claim_folder(out, "run", overwrite=True):
-        (out / "link").symlink_to(tmp_path / "precious")
-        raise RuntimeError
+
+    def fail() -> None:
+        with claim_folder(out, "run", overwrite=True):
+            (out / "link").symlink_to(tmp_path / "precious")
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        fail()
     assert names(out) == ["config"]
     assert (tmp_path / "precious" / "a").exists()
 

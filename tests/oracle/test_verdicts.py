@@ -121,6 +121,14 @@ def test_a_weighted_sum_of_cells() -> None:
     assert plain.difference.claimed == "> 0"
 
 
+def test_one_cell_against_a_fixed_value() -> None:
+    found = judged(combined("q of a", {("a", "q"): 1.0}, margin=0.3))
+    (outcome,) = found.outcomes
+    assert (outcome.mean, outcome.low, outcome.high) == pytest.approx(interval([0.9, 0.7, 0.8]))
+    assert (found.word, found.seeds) == ("held", 3)
+    assert judged(combined("q of a", {("a", "q"): 1.0}, margin=0.6)).word == "leaning"
+
+
 def test_what_is_claimed() -> None:
     assert above("a", "b", "q").claimed == "> 0"
     assert below("a", "b", "q").claimed == "< 0"

@@ -75,6 +75,27 @@ def test_the_last_good_checkpoint_is_named(
     assert (run / "encoder.safetensors").read_bytes() == encoder
 
 
+def test_weights_that_are_not_finite_are_not_saved(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The loss of the step is still finite, and a checkpoint is due: the one before stays."""
+    run, calls, plain = tmp_path / "run", [0], MoCo.after_backward
+
+    def poison(self: Any) -> None:
+        plain(self)
+        calls[0] += 1
+        if calls[0] == 3:
+            with torch.no_grad():
+                next(self.encoder.parameters()).fill_(float("nan"))
+
+    monkeypatch.setattr(MoCo, "after_backward", poison)
+    with pytest.raises(UserError, match=r"not finite at step 3; the checkpoint of step 2 is kept"):
+        pretrain(str(folder), out=str(run), set=[*SET, "loop.checkpoint_minutes=0"], **SMALL)
+    content = read_checkpoint(run / "checkpoints" / "last.ckpt")
+    assert content["step"] == 2
+    assert all(torch.isfinite(v).all() for v in content["method"].values() if v.dtype.is_floating_point)
+
+
 @pytest.mark.parametrize(
     "setting", ["optim.lr=.nan", "optim.lr=.inf", "optim.lr=0", "loop.log_every=0", "views.scale=[.nan,1]"]
 )

@@ -133,11 +133,7 @@ def _build(kind: type[Any], values: Mapping[str, Any], where: str) -> Any:
 
 def _value(hint: Any, value: Any, where: str) -> Any:
     if not dataclasses.is_dataclass(hint) or not isinstance(hint, type):
-        found = convert(hint, value, where, commas=COMMAS in getattr(hint, "__metadata__", ()))
-        numbers = found if isinstance(found, list) else [found]
-        if any(isinstance(x, float) and not math.isfinite(x) for x in numbers):
-            raise UserError(f"{where} is {value}: give a finite number")
-        return found
+        return convert(hint, value, where, commas=COMMAS in getattr(hint, "__metadata__", ()))
     if not isinstance(value, Mapping):
         raise UserError(f"{where} is a group of settings, not {value!r}: set {where}.NAME=VALUE")
     return _build(hint, value, f"{where}.")
