@@ -78,7 +78,9 @@ def test_models_are_printed_side_by_side(
     models = [MODEL, "cuewise/resnet-tiny?width=16"]
     data = ["--train", str(folder), "--test", str(folder), "--size", "32", "--only", "color", "--limit", "6"]
     assert main(["audit", *models, "--out", str(tmp_path / "a"), *data]) == 0
-    lines = capsys.readouterr().out.splitlines()
+    said = capsys.readouterr()
+    assert [f"WARNING: {m} has RANDOM WEIGHTS" in said.err for m in models] == [True, True]
+    lines = said.out.splitlines()
     assert lines[0].split() == ["score", "resnet-tiny?width=8", "resnet-tiny?width=16"]
     assert [line.split()[0] for line in lines[1:4]] == [
         f"color/{c}/accuracy" for c in ("clean", "grey", "hue")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import signal
 import subprocess
@@ -16,6 +17,7 @@ import psutil
 import pytest
 from make_files import tree
 
+from cuewise.cluster import load_ray
 from cuewise.errors import UserError
 from cuewise.makers.ray_engine import connect
 from cuewise.makers.run import make_set
@@ -104,6 +106,20 @@ def test_an_address_where_nothing_listens(address: str) -> None:
     ray = pytest.importorskip("ray")
     with pytest.raises(UserError, match=r"no Ray cluster at '.*'.*check --address"):
         connect(ray, address)
+
+
+@pytest.mark.parametrize(("address", "mode"), [(None, "token"), ("127.0.0.1:6379", None)])
+def test_an_instance_of_its_own_asks_for_a_token(
+    address: str | None, mode: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Set before Ray is imported, which reads it then; a cluster that is joined has its own way."""
+    seen = []
+    monkeypatch.delitem(sys.modules, "ray", raising=False)
+    monkeypatch.setenv("RAY_AUTH_MODE", "x")  # so that it is put back
+    monkeypatch.delenv("RAY_AUTH_MODE")
+    monkeypatch.setattr(importlib, "import_module", lambda name: seen.append(os.environ.get("RAY_AUTH_MODE")))
+    load_ray(address)
+    assert seen == [mode]
 
 
 ALONE = """
