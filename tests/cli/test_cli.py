@@ -6,6 +6,7 @@ import errno
 import inspect
 import json
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -71,6 +72,21 @@ def test_every_option_is_explained(name: str, capsys: pytest.CaptureFixture[str]
     assert len(verb.examples) >= 2
     assert all(example in text for example in verb.examples)
     assert all(words_fit(example) for example in verb.examples)
+
+
+def test_options_stand_in_groups() -> None:
+    text = build_parser("pretrain", VERBS["pretrain"]).format_help()
+    own, *groups = re.split(r"\n(?=[a-z ]+:\n)", text)
+    by_name = {group.partition(":")[0]: group for group in groups}
+    assert {"training", "cue dials", "watching", "machine"} <= set(by_name)
+    for group, flag in (
+        ("training", "--epochs"),
+        ("cue dials", "--alpha"),
+        ("watching", "--watch"),
+        ("machine", "--devices"),
+    ):
+        assert f"  {flag} " in by_name[group]
+        assert sum(f"  {flag} " in part for part in (own, *groups)) == 1
 
 
 def words_fit(example: str) -> bool:

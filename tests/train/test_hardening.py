@@ -17,6 +17,7 @@ from cuewise import UserError, pretrain
 from cuewise.config import dotted, read_yaml, resolve
 from cuewise.data import open_data
 from cuewise.methods.moco import MoCo
+from cuewise.progress import Progress
 from cuewise.train.banner import image_warnings
 from cuewise.train.checkpoint import read_checkpoint
 from cuewise.train.dials import Watch
@@ -149,6 +150,23 @@ def test_the_log_begins_with_what_the_run_will_do(good: Path) -> None:
     assert "learning rate 0.000937 for this batch size" in text
     assert "queue of 32 keys" in text
     assert "loader process" in text
+
+
+def test_the_progress_line_has_a_loss_from_the_first_step(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rows of metrics come later."""
+    shown, plain = [], Progress.add
+
+    def kept(self: Any, count: int, **fields: str) -> None:
+        shown.append(float(fields["loss"]))
+        plain(self, count, **fields)
+
+    monkeypatch.setattr(Progress, "add", kept)
+    settings = ["moco.queue=32", "moco.dim=16", "loop.log_every=100"]
+    pretrain(str(folder), out=str(tmp_path / "run"), steps=3, set=settings, **SMALL)
+    assert len(shown) == 3
+    assert np.isfinite(shown).all()
 
 
 @pytest.mark.slow
