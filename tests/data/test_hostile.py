@@ -13,7 +13,7 @@ import tarfile
 import time
 import zipfile
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +28,20 @@ from cuewise.errors import UserError
 
 decoding = importlib.import_module("cuewise.data.decode")  # the package has a function of that name
 GOOD = encoded(pixels(), "PNG")
+
+
+@pytest.fixture(autouse=True)
+def in_time() -> Iterator[None]:
+    """A reader that never ends fails its own test, and does not hold up the others."""
+
+    def late(number: int, frame: object) -> None:
+        raise AssertionError("it takes too long")
+
+    before = signal.signal(signal.SIGALRM, late)
+    signal.alarm(60)
+    yield
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, before)
 
 
 def peak_mb() -> int:

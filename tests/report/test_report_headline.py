@@ -97,6 +97,14 @@ def test_several_models() -> None:
     assert "no clear difference" in said(audit("a", 200), audit("b", 204), audit("c", 208))
 
 
+def test_several_models_of_which_one_is_withheld() -> None:
+    models = [audit("a", 100), audit("b", 200), audit("withheld", 300)]
+    assert "withheld" in said(*models)
+    models[2]["withheld"] = {"shape_bias": "too few"}
+    assert "withheld" not in said(*models)
+    assert "50.0" in said(*models)
+
+
 def test_changed_dials_look_inside_nested_settings() -> None:
     a = {"method": "moco", "cues": {"alpha": 0, "hard": {"kind": "mochi", "n": 1}}}
     b = {"method": "byol", "cues": {"alpha": 0, "hard": {"kind": "mochi", "n": 2}}}
