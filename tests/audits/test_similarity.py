@@ -12,14 +12,25 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from cuewise import pretrain
 from cuewise.audits import engine as passes
 from cuewise.audits.engine import Engine
 from cuewise.audits.measured import Measured
-from cuewise.audits.pairs import PAIRS, Embedder, PairSettings, pair_views, recipe_of, similarities
+from cuewise.audits.pairs import (
+    PAIRS,
+    Embedder,
+    PairSettings,
+    embedder_of,
+    pair_views,
+    recipe_of,
+    similarities,
+)
 from cuewise.audits.saved import Saved
 from cuewise.data import open_data
+from cuewise.encoders import load_encoder
 from cuewise.encoders.card import Card
 from cuewise.encoders.encoder import Encoder
+from cuewise.train.reload import load_method
 from tests.audits.small_models import photos
 
 SIZE = 16
@@ -117,6 +128,32 @@ def test_the_key_network_is_on_the_partners_side_only(data: Any) -> None:
     for pair in PAIRS:
         np.testing.assert_allclose(found[pair], expected[pair], rtol=1e-5)
         np.testing.assert_allclose(found[f"{pair} key network"], -found[pair], rtol=1e-5)
+
+
+@pytest.mark.parametrize(("method", "part"), [("byol", "target"), ("moco", "key_network")])
+def test_the_key_network_of_a_run_is_its_momentum_network(
+    method: str, part: str, data: Any, tmp_path: Path
+) -> None:
+    """MoCo's keys and BYOL's targets: what the positive was compared with in training."""
+    run = tmp_path / "run"
+    settings = {"byol": ["byol.hidden=16", "byol.dim=8"], "moco": ["moco.queue=8", "moco.dim=8"]}[method]
+    small: dict[str, Any] = {
+        "model": "cuewise/resnet-tiny?width=8",
+        "size": SIZE,
+        "batch_size": 4,
+        "workers": "0",
+    }
+    pretrain(str(tmp_path / "set"), out=str(run), method=method, steps=2, epochs=1, set=settings, **small)
+    found = embedder_of(load_encoder(str(run)), run)
+    x = torch.rand(3, 3, SIZE, SIZE)
+    with torch.no_grad():
+        expected = getattr(load_method(run), part)(x)
+        assert found.key_network is not None
+        torch.testing.assert_close(found.key_network(x), expected)
+    names = similarities(
+        Measured("m", load_encoder(str(run)), run, engine=Engine(workers=0)), data, PairSettings()
+    )[1]
+    assert {f"{pair} key network" for pair in PAIRS} <= set(names)
 
 
 def test_a_smaller_patch_is_another_negative(data: Any) -> None:
