@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from cuewise.cues.conflict import conflict
-from cuewise.cues.style_gram import Gram, collapse, difference, pyramid, scales, statistics
+from cuewise.cues.style_gram import Gram, collapse, colour_map, difference, pyramid, scales, statistics
 from cuewise.cues.stylize import stylize
 from cuewise.errors import UserError
 
@@ -78,6 +78,8 @@ def test_the_maps_take_the_styles_statistics_and_the_layout_stays():
         return float(sum(difference(statistics(m), w) for m, w in zip(maps(image), wanted)))
 
     assert away(out) < 0.3 * away(content)
+    begin = colour_map(content.astype(np.float32), style.astype(np.float32))
+    assert away(out) < 0.85 * away(begin)  # more than the style's colours
     grey = out.mean(-1)
     disc = content[..., 0] > 128
     assert abs(grey[disc].mean() - grey[~disc].mean()) > 15  # the disc can be seen
