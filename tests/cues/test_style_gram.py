@@ -8,7 +8,8 @@ import torch
 from torch import nn
 
 from cuewise.cues.conflict import conflict
-from cuewise.cues.style_gram import Gram, collapse, colour_map, difference, pyramid, scales, statistics
+from cuewise.cues.style_gram import Gram, collapse, difference, pyramid, scales, statistics
+from cuewise.cues.style_statistics import colour_map
 from cuewise.cues.stylize import stylize
 from cuewise.errors import UserError
 
