@@ -161,6 +161,8 @@ def test_the_contract_of_scikit_learn(make) -> None:  # type: ignore[no-untyped-
     assert base.is_classifier(probe)
     for name, value in probe.get_params(deep=True).items():
         assert probe.set_params(**{name: value}) is probe
+        other = object()
+        assert twin.set_params(**{name: other}).get_params()[name] is other
     with pytest.raises(UserError, match=f"{type(probe).__name__} has no parameter 'sede'"):
         probe.set_params(sede=1)
     X, y = blobs(80, 1)
