@@ -209,6 +209,8 @@ def test_options_may_stand_anywhere_and_lists_may_be_repeated_or_joined() -> Non
     assert found.set == ["k=1", "j=2"]
     assert found.negatives == ["patch", "regular"]
     assert found.color_jitter is False
+    args, options, target = parse("pretrain", VERBS["pretrain"], words)
+    assert (args, options["set"], target) == (["a", "b"], ["k=1", "j=2"], None)
 
 
 def test_help_of_a_kind_lists_its_own_options(capsys: pytest.CaptureFixture[str]) -> None:
