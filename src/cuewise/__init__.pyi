@@ -55,11 +55,11 @@ def demo(
     """
 
 def list(
-    what: str,
+    what: str | None = None,
 ) -> Result:
     """List what there is to choose from.
 
-    what: methods, models, negatives, filters (or cues), augmentations, audits, makers, probes, recipes, studies, measures, data or settings
+    what: methods, models, negatives, filters (or cues), augmentations, audits, clues, makers, probes, recipes, studies, measures, data or settings [says what each of them is]
     """
 
 def pretrain(
@@ -151,7 +151,7 @@ def pretrain(
     """
 
 def reproduce(
-    *name: str,
+    *name: str = None,
     out: str | Path,
     data: str | Path | Sequence[str | Path] | None = None,
     val: str | Path | Sequence[str | Path] | None = None,
@@ -188,6 +188,14 @@ def reproduce(
     model: backbone of all arms that name none, with or without weights; the study `tune` needs one [the lab's small one]
     size: side of the views in pixels, of all arms that name none [32]
     overwrite: start again, the trained arms in --out included
+    """
+
+def runs(
+    folder: str | Path | None = None,
+) -> Result:
+    """List run folders: finished, running or stopped, with their dials and last scores.
+
+    folder: where to look for run folders, at any depth [runs]
     """
 
 def tune(
@@ -249,9 +257,9 @@ def tune(
     resume: continue where the run in --out stopped
     overwrite: replace the run in --out
     val: labelled images for a k-NN accuracy after each epoch
-    size: side of the views in pixels [224]
-    epochs: passes over the images [200]
-    batch_size: images per step on all devices together; the learning rate follows it [256]
+    size: side of the views in pixels [half the model's own; its own where it is built for one size]
+    epochs: passes over the images [1]
+    batch_size: images per step on all devices together; the learning rate follows it [32]
     seed: seed of everything random [0]
     watch: audits to run while training, on a small fixed part of --val, e.g. shape_bias,accuracy,sketch
     watch_every: epochs between two looks of --watch and of the drift guard [5 % of the time]
@@ -265,8 +273,8 @@ def tune(
     precision: auto, 32, bf16, 16 [auto]
     workers: processes that load images: auto or a number [auto]
     steps: stop after this many steps in all, the schedule unchanged
-    negatives: push away images without meaning: patch, texture; for byol also regular (repeatable)
-    alpha: weight of the negatives, one for all or one per kind; 0 is off [2; byol 0.05]
+    negatives: push away images without meaning: patch, texture; for byol also regular (repeatable) [patch; none for --away color]
+    alpha: weight of the negatives, one for all or one per kind; 0 is off [2]
     alpha_mode: weight inside or outside the exponential: in, out [in]
     num_negatives: negatives of each kind per image [1]
     patch_size: side of the patches as LOW:HIGH in pixels [16:72, scaled with the size]
@@ -274,7 +282,7 @@ def tune(
     texture_data: textures of the images, as `cuewise make texture` wrote them; one set per negative [made on the fly]
     hard: make negatives harder: mochi, ifm, debiased, hard; its settings are --set hard.* (moco, simclr)
     leave_out: augmentations to keep a space of their own for, e.g. color,rotation,texture (looc, addone)
-    suppress: filter half of the views against texture: anisotropic, robust, bilateral, cartoon, gaussian; its settings are --set suppress.* (pairing, share, copies, and the filter's own, as steps=10:20)
+    suppress: filter half of the views against texture: anisotropic, robust, bilateral, cartoon, gaussian; its settings are --set suppress.* (pairing, share, copies, and the filter's own, as steps=10:20) [anisotropic; none for --away color]
     generator: a learned suppressor, the run folder of --method pix2pix: also train on what it makes of the images (supervised)
     color_jitter: jitter colours (--no-color-jitter leaves it out) [on]
     crops: where crops are taken: random, or object (boxes of objects; its settings are --set crops.*) [random]
@@ -611,7 +619,7 @@ def check(
     """
 
 def clean(
-    *cache: str,
+    *cache: str = None,
     yes: bool = False,
 ) -> Result:
     """Show what cuewise keeps in its cache, and delete it; everything there is made again when it is needed.
@@ -647,12 +655,4 @@ def export(
     pretrained: take the library's published weights of torchvision/NAME or timm/NAME: from its cache, else downloaded
     normalise: onnx: put mean and std into the file, which then takes RGB in 0…1
     overwrite: replace the file in --out
-    """
-
-def runs(
-    folder: str | Path | None = None,
-) -> Result:
-    """List run folders: finished, running or stopped, with their dials and last scores.
-
-    folder: where to look for run folders, at any depth [runs]
     """

@@ -32,8 +32,10 @@ DATA = {  # forms of DATA; docs/data.md has the details
 }
 
 
-def catalogue(what: str) -> dict[str, str]:
-    """name → summary of all members of a kind."""
+def catalogue(what: str | None = None) -> dict[str, str]:
+    """name → summary of all members of a kind; without a kind, of the kinds themselves."""
+    if what is None:
+        return dict(WHAT)
     if what not in KINDS:
         raise unknown("cannot list", what, KINDS)
     return KINDS[what]()
@@ -118,4 +120,22 @@ KINDS: dict[str, Callable[[], dict[str, str]]] = {
     "measures": _of("measures", "cuewise.studies.measures"),
     "data": lambda: DATA | summaries("sources", "cuewise.data"),
     "settings": settings,
+}
+
+WHAT = {  # what `cuewise list` says without a kind
+    "methods": "ways to train an encoder: pretrain --method",
+    "models": "architectures of cuewise, torchvision and timm: MODEL and pretrain --model",
+    "negatives": "images to push away: pretrain --negatives",
+    "filters": "the same as cues",
+    "cues": "operators that keep or remove a cue: make, pretrain --suppress, cuewise.transforms",
+    "augmentations": "random changes of a view: pretrain --leave-out",
+    "audits": "questions to a model: audit --only",
+    "clues": "what a set of images may give away: inspect --only",
+    "makers": "image sets that can be made: make KIND",
+    "probes": "ways to score an encoder: probe KIND",
+    "recipes": "published settings: pretrain --config",
+    "studies": "the papers' experiments: reproduce NAME",
+    "measures": "what a study measures on each of its runs",
+    "data": "forms of DATA",
+    "settings": "keys of --set",
 }

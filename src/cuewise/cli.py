@@ -8,7 +8,7 @@ import re
 import sys
 from pathlib import Path
 
-from cuewise.errors import Interrupted, UserError, unknown
+from cuewise.errors import Interrupted, UserError, nearest, unknown
 from cuewise.files import FULL, system_error, write_text
 from cuewise.memory import keep_freed
 from cuewise.parser import parse, taken_by_an_option
@@ -56,6 +56,10 @@ def run(words: list[str]) -> int:
         print(f"cuewise {__version__}")
         return 0
     name, *rest = words
+    if name.startswith("-"):
+        near = nearest(name, ("--help", "--version"))
+        hint = f"did you mean {near}?" if near else "options stand after the verb: cuewise VERB … --option"
+        raise UserError(f"no option {name} without a verb; {hint} (cuewise --help)")
     if name not in VERBS:
         raise unknown("no verb", name, VERBS, " (cuewise --help)")
     args, options, target = parse(name, VERBS[name], rest)

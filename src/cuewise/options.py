@@ -29,6 +29,7 @@ import dataclasses
 import importlib
 import inspect
 import math
+import re
 import types
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -98,13 +99,22 @@ class Option:
 
 @dataclass(frozen=True)
 class Of:
-    """`**options` of a verb are those of one declaration, named `package.module:Name`, `without` some."""
+    """`**options` of a verb are those of one declaration, named `package.module:Name`, `without` some.
+
+    defaults: name and text for --help, where the verb has a default of its own
+    """
 
     where: str
     without: tuple[str, ...] = ()
+    defaults: tuple[tuple[str, str], ...] = ()
 
     def options(self, named: Sequence[str]) -> dict[str, Option]:
-        return {n: o for n, o in options_of(attribute(self.where)).items() if n not in self.without}
+        declared = options_of(attribute(self.where))
+        found = {n: o for n, o in declared.items() if n not in self.without}
+        for name, text in self.defaults:
+            help = re.sub(r" \[[^]]*\]$", "", found[name].help)
+            found[name] = dataclasses.replace(found[name], help=f"{help} [{text}]")
+        return found
 
 
 @dataclass(frozen=True)

@@ -27,6 +27,10 @@ class Positional:
     many: bool
     optional: bool
 
+    @property
+    def shown(self) -> str:
+        return self.name.upper() + "…" * self.many
+
 
 class Verb:
     """A function of cuewise.verbs as the shell sees it."""
@@ -45,7 +49,8 @@ class Verb:
                 self.source = next(m for m in metadata if isinstance(m, Of | OfKind))
             elif p.kind is not inspect.Parameter.KEYWORD_ONLY:
                 many = p.kind is inspect.Parameter.VAR_POSITIONAL
-                self.positionals.append(Positional(p.name, metadata[0], many, p.default is not REQUIRED))
+                optional = p.default is not REQUIRED or (many and metadata[0].endswith("]"))
+                self.positionals.append(Positional(p.name, metadata[0], many, optional))
 
     def options(self, words: Sequence[str] = ()) -> dict[str, Option]:
         """The verb's own options and those of what the words name."""
@@ -105,13 +110,14 @@ class Parser(argparse.ArgumentParser):
         """A list option may have taken what was meant as a positional argument: show the order that works."""
         names = [p.name.upper() for p in self.verb.positionals]
         missing = re.sub(r".*required: ", "", message)
-        if not any(m in names for m in missing.split(", ")):
+        lists = [o.flag for o in self.verb.options(self.words).values() if o.many is not None]
+        if not any(m in names for m in missing.split(", ")) or not any(w in lists for w in self.words):
             return f"{missing} is missing"
         return f"{missing} is missing: {self.order()}"
 
     def order(self) -> str:
         """The order in which no list option takes a positional argument."""
-        names = " ".join(p.name.upper() + "…" * p.many for p in self.verb.positionals)
+        names = " ".join(p.shown for p in self.verb.positionals)
         return f"an option with several values takes all words after it, so write {self.prog} {names} first"
 
 
@@ -134,7 +140,7 @@ def build_parser(name: str, function: Callable[..., dict[str, Any]], words: Sequ
     settings = "".join(f"  {o.name:<21} {o.help}{o.shown_default}\n" for o in keys.values())
     settings = f"settings of {words[0]}, as --set key=value:\n{settings}\n" if settings else ""
     options = verb.options(words)
-    shape = [f"[{p.name.upper()}]" if p.optional else p.name.upper() + "…" * p.many for p in verb.positionals]
+    shape = [f"[{p.shown}]" if p.optional else p.shown for p in verb.positionals]
     shape += [f"{o.flag} {o.name.upper()}" for o in options.values() if o.required] + ["[options]"]
     parser = Parser(
         prog=f"cuewise {name}",

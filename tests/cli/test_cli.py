@@ -15,8 +15,10 @@ from pathlib import Path
 import pytest
 
 from cuewise import verbs
+from cuewise.catalogue import KINDS
 from cuewise.cli import main, overview
 from cuewise.parser import Verb, build_parser, parse
+from cuewise.train import tune
 from cuewise.verbs import TOPICS, VERBS
 
 
@@ -105,6 +107,9 @@ def words_fit(example: str) -> bool:
         ("pretrain x --out run --sise 3", "no option --sise; did you mean --size?"),
         ("pretrain x --out run --size wide", "invalid int value: 'wide'"),
         ("pretrain x --out run --method moko", "no method 'moko'; did you mean moco?"),
+        ("--versoin", "no option --versoin without a verb; did you mean --version?"),
+        ("--limit 3 audit x", "no option --limit without a verb; options stand after the verb"),
+        ("make texture", "SRC is missing (see cuewise make --help)"),
         ("list wonders", "cannot list 'wonders'"),
         ("list metods", "did you mean methods?"),
         (
@@ -191,6 +196,39 @@ def test_list(what: str, capsys: pytest.CaptureFixture[str]) -> None:
     if what == "methods":
         assert [line.split()[0] for line in lines] == sorted(line.split()[0] for line in lines)
         assert {"moco", "simclr", "byol", "supervised"} <= {line.split()[0] for line in lines}
+
+
+def test_list_without_a_kind_says_what_the_kinds_are(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["list"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines] == list(KINDS)
+    assert all(len(line.split()) > 1 for line in lines)
+    (what,) = Verb("list", VERBS["list"]).positionals
+    assert set(KINDS) <= set(re.findall(r"\w+", what.help))
+
+
+def test_usage_shows_which_arguments_may_be_left_out() -> None:
+    usages = {name: build_parser(name, VERBS[name]).usage or "" for name in VERBS}
+    assert usages["clean"].startswith("cuewise clean [CACHE…] ")
+    assert usages["reproduce"].startswith("cuewise reproduce [NAME…] --out ")
+    assert usages["audit"].startswith("cuewise audit MODEL… --out ")
+    assert usages["list"].startswith("cuewise list [WHAT] ")
+
+
+def test_help_of_tune_has_the_defaults_of_tune() -> None:
+    """They are not those of pretrain, whose options it takes."""
+    shown = {name: o.help + o.shown_default for name, o in Verb("tune", VERBS["tune"]).options().items()}
+    preset = tune.preset("texture")
+    assert shown["epochs"].endswith(f"[{tune.EPOCHS}]")
+    assert shown["batch_size"].endswith(f"[{tune.BATCH}]")
+    assert "half the model's own" in shown["size"]
+    assert f"[{preset['negatives'][0]};" in shown["negatives"]
+    assert shown["alpha"].endswith(f"[{preset['alpha'][0]:g}]")
+    assert f"[{preset['suppress']['name']}, a third of them;" in shown["suppress"]
+    assert preset["suppress"]["share"] == 1 / 3
+    assert not {"negatives", "suppress"} & set(tune.preset("color"))
+    pretrain = Verb("pretrain", VERBS["pretrain"]).options()
+    assert (pretrain["epochs"].help + pretrain["epochs"].shown_default).endswith("[200]")
 
 
 @pytest.mark.shell

@@ -11,10 +11,10 @@ TOPIC = "start"
 
 def list_(
     what: Annotated[
-        str,
-        "methods, models, negatives, filters (or cues), augmentations, audits, makers, probes, recipes, studies, measures, data "
-        "or settings",
-    ],
+        str | None,
+        "methods, models, negatives, filters (or cues), augmentations, audits, clues, makers, probes, recipes, studies, measures, "
+        "data or settings [says what each of them is]",
+    ] = None,
 ) -> Result:
     """List what there is to choose from.
 

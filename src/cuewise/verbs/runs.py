@@ -8,7 +8,7 @@ from typing import Annotated
 from cuewise.options import One
 from cuewise.verbs.arguments import Result
 
-TOPIC = "share"
+TOPIC = "train"
 
 
 def runs(

@@ -10,6 +10,14 @@ from cuewise.options import Of, One, Several, checked, texts
 from cuewise.verbs.arguments import Data, Model, Pretrained, Result, Settings, joined, specified
 
 TOPIC = "train"
+DEFAULTS = (  # as --help says them; cuewise.train.tune sets them
+    ("size", "half the model's own; its own where it is built for one size"),
+    ("epochs", "1"),
+    ("batch_size", "32"),
+    ("negatives", "patch; none for --away color"),
+    ("alpha", "2"),
+    ("suppress", "anisotropic, a third of them; none for --away color"),
+)
 
 
 def tune(
@@ -36,7 +44,9 @@ def tune(
     report: Annotated[bool, "audit before and after (--no-report only trains) [on]"] = True,
     resume: Annotated[bool, "continue where the run in --out stopped"] = False,
     overwrite: Annotated[bool, "replace the run in --out"] = False,
-    **options: Annotated[Any, Of("cuewise.config.fields:Config", without=("method", "model"))],
+    **options: Annotated[
+        Any, Of("cuewise.config.fields:Config", without=("method", "model"), defaults=DEFAULTS)
+    ],
 ) -> Result:
     """Turn a cue dial of a model that already exists, and keep what it knows; its classifier still fits.
 
