@@ -151,7 +151,7 @@ def pretrain(
     """
 
 def reproduce(
-    *name: str = None,
+    *name: str,
     out: str | Path,
     data: str | Path | Sequence[str | Path] | None = None,
     val: str | Path | Sequence[str | Path] | None = None,
@@ -282,7 +282,7 @@ def tune(
     texture_data: textures of the images, as `cuewise make texture` wrote them; one set per negative [made on the fly]
     hard: make negatives harder: mochi, ifm, debiased, hard; its settings are --set hard.* (moco, simclr)
     leave_out: augmentations to keep a space of their own for, e.g. color,rotation,texture (looc, addone)
-    suppress: filter half of the views against texture: anisotropic, robust, bilateral, cartoon, gaussian; its settings are --set suppress.* (pairing, share, copies, and the filter's own, as steps=10:20) [anisotropic; none for --away color]
+    suppress: filter half of the views against texture: anisotropic, robust, bilateral, cartoon, gaussian; its settings are --set suppress.* (pairing, share, copies, and the filter's own, as steps=10:20) [anisotropic, a third of them; none for --away color]
     generator: a learned suppressor, the run folder of --method pix2pix: also train on what it makes of the images (supervised)
     color_jitter: jitter colours (--no-color-jitter leaves it out) [on]
     crops: where crops are taken: random, or object (boxes of objects; its settings are --set crops.*) [random]
@@ -619,7 +619,7 @@ def check(
     """
 
 def clean(
-    *cache: str = None,
+    *cache: str,
     yes: bool = False,
 ) -> Result:
     """Show what cuewise keeps in its cache, and delete it; everything there is made again when it is needed.

@@ -43,12 +43,12 @@ def catalogue(what: str | None = None) -> dict[str, str]:
 
 def models() -> dict[str, str]:
     """cuewise's own, torchvision's and timm's."""
-    names = [f"torchvision/{n}" for n in sorted(_registered("torchvision"))]
-    names += [f"timm/{n}" for n in sorted(_registered("timm"), key=_natural)]
+    names = [f"torchvision/{n}" for n in sorted(registered("torchvision"))]
+    names += [f"timm/{n}" for n in sorted(registered("timm"), key=_natural)]
     return OWN_MODELS | dict.fromkeys(names, "")
 
 
-def _registered(library: str) -> list[str]:
+def registered(library: str) -> list[str]:
     """Names of the models that the library's sources register; importing the library would take seconds."""
     spec = importlib.util.find_spec(library)
     places = (spec.submodule_search_locations if spec else None) or []

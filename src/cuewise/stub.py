@@ -84,7 +84,7 @@ def function(verb: Verb) -> str:
     result = written(hints.pop("return"))
     lines, helps, starred = [], [], False
     for p in verb.positionals:
-        star, default = "*" * p.many, " = None" if p.optional else ""
+        star, default = "*" * p.many, " = None" if p.optional and not p.many else ""
         starred |= p.many
         lines.append(f"    {star}{p.name}: {written(bare(hints[p.name]))}{default},")
         helps.append(f"    {p.name}: {p.help}")

@@ -83,7 +83,7 @@ def test_one_image_a_class_and_an_empty_class(tmp_path: Path) -> None:
     [
         ({"test": ["GARBAGE"]}, "none of the"),
         ({"test": ["FOREIGN"]}, "shares no class"),
-        ({"test": ["missing"]}, "no such folder"),
+        ({"test": ["missing"]}, "^missing: there is no such folder"),
         ({"limit": -1}, "--limit -1"),
         ({"answers": "guess"}, "--answers guess"),
         ({"engine": "spark"}, "--engine spark"),

@@ -163,6 +163,8 @@ def test_nothing_to_use_says_what_to_do(write, tmp_path):
         open_data(tmp_path / "broken")
     with pytest.raises(UserError, match="no such folder or file"):
         open_data(tmp_path / "missing")
+    with pytest.raises(UserError, match=r"no such folder or file; did you mean .*/empty\?$"):
+        open_data(tmp_path / "emty")
     with pytest.raises(UserError, match="single image"):
         open_data(write("one.jpg"))
     with pytest.raises(UserError, match="no image set given"):

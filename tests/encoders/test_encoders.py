@@ -285,3 +285,29 @@ def test_the_card_beside_the_weights(run: Path) -> None:
     assert card["arch"] == "cuewise/resnet-tiny?width=8"
     assert card["parameters"] == sum(p.numel() for p in load_encoder(str(run)).backbone.parameters())
     assert isinstance(Encoder(torch.nn.Conv2d(3, 4, 3), Card("x", 16)).dim, int)
+
+
+@pytest.mark.parametrize(
+    ("spec", "said"),
+    [
+        ("tf_efficientnet_lite0", "did you mean timm/tf_efficientnet_lite0?"),
+        (
+            "resnet18:mine.safetensors",
+            "did you mean timm/resnet18:mine.safetensors or torchvision/resnet18:mine.safetensors?",
+        ),
+        ("mine.safetensors", "write timm/NAME:mine.safetensors"),
+        ("mine.pth", "write timm/NAME:mine.pth"),
+        ("nothing", "no model 'nothing': give a run folder"),
+        ("nothing.safetensors", "nothing.safetensors is missing: MODEL is"),
+        ("timm/test_resnet:mine.safetensors", "the weights in mine.safetensors do not fit timm/test_resnet"),
+    ],
+)
+def test_a_model_without_its_library_is_told_how_it_is_written(
+    spec: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    save_file({"other": torch.zeros(2)}, str(tmp_path / "mine.safetensors"))
+    torch.save({"other": torch.zeros(2)}, tmp_path / "mine.pth")
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UserError) as error:
+        load_encoder(spec)
+    assert said in str(error.value)

@@ -103,7 +103,8 @@ def prepare_all(
         except UserError as error:
             reasons[name] = str(error)
     if not subjects:
-        raise UserError("; ".join(f"{name}: {why}" for name, why in reasons.items()))
+        same = {*reasons.values()}  # of one model, or of a mistyped set: no name of a model before it
+        raise UserError(same.pop() if len(same) == 1 else "; ".join(f"{n}: {w}" for n, w in reasons.items()))
     lines = [f"{name} left out: {why}" for name, why in reasons.items()]
     lines += [f"test set {name}: {role}" for name, role in subjects[0][1].roles]
     lines += [f"WARNING: --test {name}: {shared}" for name, shared in subjects[0][1].overlaps.items()]

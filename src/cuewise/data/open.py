@@ -21,7 +21,7 @@ from cuewise.data.options import options
 from cuewise.data.selection import Selected, Selection, split_selection
 from cuewise.data.source import Source
 from cuewise.data.subset import Subset, split_classes
-from cuewise.errors import UserError
+from cuewise.errors import UserError, nearest
 
 KINDS = (
     "a folder of images, a .zip (or a folder inside one: set.zip/photo), .tar shards (shards-{000..099}.tar), "
@@ -133,7 +133,11 @@ def _split(path: str) -> tuple[str, str]:
             break
         archive, inside = head, f"{tail}/{inside}" if inside else tail
     if not os.path.isfile(archive):
-        raise UserError(f"{path}: there is no such folder or file; give {KINDS}")
+        folder, name = os.path.split(path.rstrip("/"))
+        beside = os.listdir(folder or ".") if os.path.isdir(folder or ".") else []
+        near = nearest(name, beside)
+        hint = f"did you mean {os.path.join(folder, near)}?" if near else f"give {KINDS}"
+        raise UserError(f"{path}: there is no such folder or file; {hint}")
     return archive, inside.strip("/")
 
 

@@ -67,6 +67,7 @@ def build(
     spec: str | None = None,
     pool: str | None = None,
     pretrained: Pretrained = False,
+    source: str | None = None,
 ) -> Encoder:
     """A backbone by library name, with or without weights.
 
@@ -75,6 +76,7 @@ def build(
     outputs     of the classifier that is kept with `head` [as in the weights, else 1000]
     pool        how the weights were pooled when they were trained, where that is known
     pretrained  ask the library for its weights (its cache, or a download)
+    source      what an error calls the weights, e.g. their file
     """
     library, _, name = arch.partition("/")
     full = spec.split(":")[0] if spec else arch
@@ -91,7 +93,7 @@ def build(
     kept = head and built.classifier is not None
     encoder = Encoder(built.backbone, card, built.classifier if kept else None, built.place if kept else "")
     if weights is not None:
-        load_into(encoder, weights, spec or arch)
+        load_into(encoder, weights, source or spec or arch)
     return encoder
 
 

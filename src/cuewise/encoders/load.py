@@ -11,6 +11,7 @@ import timm
 import torch
 from torch import nn
 
+from cuewise.catalogue import registered
 from cuewise.encoders.card import read_card, weights_of_file
 from cuewise.encoders.constructor import parse_options
 from cuewise.encoders.encoder import Encoder
@@ -65,13 +66,28 @@ def load_encoder(
         return _from_library(match, spec, size, head, typed)
     if path.suffix == ".ckpt":
         return _from_checkpoint(path, size)
-    if path.suffix in (".safetensors", ".json"):
+    if path.suffix in (".safetensors", ".json") and (path.exists() or ":" not in spec):
         return _from_file(path.with_suffix(".safetensors"), size, head=head)
     if match := FACTORY.match(spec):
         if not typed:
             raise UserError(f"{spec} was read from a file and is not imported: type it as MODEL yourself")
         return _from_factory(match, size, head)
-    raise UserError(f"no model {spec!r}: give {FORMS}")
+    raise no_model(spec)
+
+
+def no_model(spec: str) -> UserError:
+    """The error for a MODEL that is none; a bare name of a library and a bare file of weights are told how they are written."""
+    name, _, weights = spec.partition(":")
+    libraries = [library for library in ("timm", "torchvision") if name in registered(library)]
+    if libraries:
+        meant = " or ".join(f"{library}/{name}{f':{weights}' if weights else ''}" for library in libraries)
+        return UserError(f"no model {spec!r}: did you mean {meant}?")
+    if Path(spec).is_file():
+        return UserError(
+            f"{spec} does not say which architecture its weights are of: write timm/NAME:{spec}, torchvision/NAME:{spec} "
+            f"or package.module:factory:{spec}"
+        )
+    return UserError(f"no model {spec!r}: give {FORMS}")
 
 
 def _from_library(match: re.Match[str], spec: str, size: int | None, head: bool, typed: bool) -> Encoder:
@@ -90,7 +106,14 @@ def _from_library(match: re.Match[str], spec: str, size: int | None, head: bool,
     words = "&".join(f"{k}={v}" for k, v in options.items())
     full = arch + (f"?{words}" if words else "")
     encoder = build(
-        arch, options, size=size, weights=weights, head=head, spec=full, pretrained=_named(pretrained)
+        arch,
+        options,
+        size=size,
+        weights=weights,
+        head=head,
+        spec=full,
+        pretrained=_named(pretrained),
+        source=match["weights"],
     )
     if file:
         encoder.card = replace(encoder.card, weights=weights_of_file(file))
@@ -124,9 +147,11 @@ def _from_file(file: Path, size: int | None, typed: str | None = None, head: boo
     card_file = file.with_suffix(".json")
     for needed in (file, card_file):
         if not needed.exists():
-            started = (file.parent / "config.yaml").exists()
-            hint = "train first, or give --resume" if started else f"MODEL is {FORMS}"
-            raise UserError(f"{needed} is missing: {hint}")
+            if (file.parent / "config.yaml").exists():
+                raise UserError(f"{needed} is missing: train first, or give --resume")
+            if needed is card_file and file.name != "encoder.safetensors":
+                raise no_model(str(file))
+            raise UserError(f"{needed} is missing: MODEL is {FORMS}")
     card, weights = read_card(card_file), read_weights(file)
     numbers = sum(v.numel() for v in weights.values())
     encoder = _empty(card, size, typed, file, numbers, int(card.get("outputs", 0)) if head else 0)
