@@ -110,6 +110,7 @@ def words_fit(example: str) -> bool:
         ("--versoin", "no option --versoin without a verb; did you mean --version?"),
         ("--limit 3 audit x", "no option --limit without a verb; options stand after the verb"),
         ("make texture", "SRC is missing (see cuewise make --help)"),
+        ("make texture a", "make texture needs images and a folder to write: cuewise make texture SRC DST"),
         ("list wonders", "cannot list 'wonders'"),
         ("list metods", "did you mean methods?"),
         (

@@ -39,7 +39,7 @@ def make(
     ] = "auto",
     limit: Annotated[int | None, "only the first images"] = None,
     dry_run: Annotated[bool, "only measure a sample, and say how long and how large it would be"] = False,
-    both: Annotated[bool, "write the originals beside the results"] = False,
+    both: Annotated[bool, "also write the originals, next to the results"] = False,
     subset: Annotated[
         One | None,
         "the classes to take: imagenet100, or a file that lists them, one per line (as SRC?classes=…)",
