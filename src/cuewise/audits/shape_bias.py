@@ -184,12 +184,15 @@ def judge_validity(
     classes, choices: among how many the reference and the model choose
     """
     own = f"this model in {show_share(named.value)} of {named.n} (guessing: {show_share(min(1.0, 2 / choices))})"
-    judged = "no reference could be fitted: too few images of which no stimulus is made"
-    text = f"home-made conflict images: {reference or judged}; {own}"
+    judged = "no reference could be fitted (too few other labelled images); recognised by"
+    text = f"home-made conflict images: {f'{reference};' if reference else judged} {own}"
     out.notes |= dict.fromkeys(("shape_bias", "shape_accuracy", "texture_accuracy"), text)
     unread = named.value < VALID or named.low <= min(1.0, 2 / choices)
     if reference is None:
-        out.withheld["shape_bias"] = f"{text}; whether they can be read at all is not known"
+        out.withheld["shape_bias"] = (
+            "its conflict images were made from the test set, and there are too few other labelled images to check "
+            "whether they can be recognised"
+        )
     elif unread or not _valid(reference, classes):
         out.withheld["shape_bias"] = f"{text}; too few to say what the model relies on"
 

@@ -91,7 +91,9 @@ class Maker(ABC):
 
     def source(self, seed: int) -> str:
         """The DATA to use where SRC is left out."""
-        raise UserError(f"make {self.name} needs images and a folder to write: cuewise make {self.name} SRC DST")
+        raise UserError(
+            f"make {self.name} needs images and a folder to write: cuewise make {self.name} SRC DST"
+        )
 
     @property
     def settings(self) -> dict[str, Any]:
