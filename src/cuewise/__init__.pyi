@@ -602,7 +602,7 @@ def make(
     workers: processes: auto (all cores) or a number; 0 works in this process [auto]
     limit: only the first images
     dry_run: only measure a sample, and say how long and how large it would be
-    both: write the originals beside the results
+    both: also write the originals, next to the results
     subset: the classes to take: imagenet100, or a file that lists them, one per line (as SRC?classes=…)
     grid: a YAML list of settings, one set in a subfolder for each
     engine: local, or ray for a cluster [local]
