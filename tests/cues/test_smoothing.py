@@ -38,6 +38,15 @@ def test_bilateral_is_opencvs(shape, diameter, sigma):
     assert (difference > 0).mean() < 0.01
 
 
+@pytest.mark.parametrize("diameter", [1, 3, 4, 17, 37])
+def test_bilateral_of_any_diameter_is_opencvs(diameter):
+    """Windows of no neighbour, and such as are larger than a vector, a line of the cache and the image."""
+    image = photo(21, 30)
+    got = bilateral(image, diameter=diameter, sigma_range=40.0, sigma_space=10.0)
+    want = image if diameter == 1 else cv2.bilateralFilter(image, diameter, 40.0, 10.0)
+    assert np.abs(got.astype(int) - want).max() <= 1
+
+
 def test_bilateral_on_grey_float_and_batches():
     image = photo(30, 26)
     plane = np.ascontiguousarray(image[..., 0])

@@ -13,9 +13,9 @@ import cv2
 import numpy as np
 from torch import Tensor, nn
 
-from cuewise.cues.bilateral_kernel import LANES, bilateral_planes
+from cuewise.cues.bilateral_kernel import POWERS, bilateral_pixels
 from cuewise.cues.cue import Cue, Drawn
-from cuewise.cues.exp2_kernel import LOG2_E
+from cuewise.cues.exp2_kernel import LOG2_E, ROUND
 from cuewise.cues.forms import Pixels, any_form
 from cuewise.cues.levels import Array, Levels, from_levels, to_levels
 from cuewise.errors import UserError
@@ -34,32 +34,32 @@ def bilateral(
         raise UserError("bilateral: diameter and sigma_range must be at least 1 and sigma_space above 0")
     levels = image if image.dtype == np.uint8 else to_levels(image)
     filtered = _filter(levels.reshape(*levels.shape[:2], -1), diameter // 2, sigma_range, sigma_space)
-    return from_levels(filtered.reshape(image.shape), image)
+    filtered = filtered.reshape(image.shape)
+    return filtered if image.dtype == np.uint8 else from_levels(filtered, image)
 
 
-def _filter(levels: Array, radius: int, sigma_range: float, sigma_space: float) -> Levels:
-    height, width, channels = levels.shape
+def _filter(levels: Array, radius: int, sigma_range: float, sigma_space: float) -> Array:
+    channels = levels.shape[2]
     if channels not in (1, 3):
         raise UserError(f"bilateral: an image has 1 or 3 channels, but this one has {channels}")
-    whole = -(-width // LANES) * LANES  # rows of whole vectors; what is beyond the width is cut off again
-    planes = np.zeros((channels, height + 2 * radius + 1, whole + 2 * radius), np.float32)
     padded = np.asarray(cv2.copyMakeBorder(levels, radius, radius, radius, radius, cv2.BORDER_REFLECT_101))
-    planes[:, :-1, : width + 2 * radius] = padded.reshape(*padded.shape[:2], channels).transpose(2, 0, 1)
-    taps, space = half_window(radius, sigma_space)
-    k = np.float32(-float(LOG2_E) / (2 * sigma_range**2))
-    shape = (height, whole, planes.shape[2])
-    filtered = bilateral_planes(planes.reshape(channels, -1), taps, space, k, radius, shape)
-    return np.ascontiguousarray(filtered[:, :, :width].transpose(1, 2, 0))
+    padded = padded.reshape(*padded.shape[:2], channels)
+    taps, powers = half_window(radius, sigma_space)
+    scale = np.float32((float(LOG2_E) / (2 * sigma_range**2)) ** 0.5)
+    out = np.empty(levels.shape, levels.dtype)
+    round_by = ROUND if levels.dtype == np.uint8 else np.float32(0)
+    bilateral_pixels(padded, taps, powers, scale, radius, out, round_by)
+    return out
 
 
 @lru_cache(maxsize=32)
 def half_window(radius: int, sigma_space: float) -> tuple[Array, Levels]:
-    """(dy, dx) of the disc's half after the centre in reading order, and exp(−‖Δp‖²/2σ_s²)."""
+    """(dy, dx) of the disc's half after the centre in reading order, and `POWERS` times exp(−‖Δp‖²/2σ_s²) of each."""
     dy, dx = np.mgrid[0 : radius + 1, -radius : radius + 1].reshape(2, -1)
     square = dy**2 + dx**2
     half = (square <= radius**2) & ((dy > 0) | (dx > 0))
     taps = np.stack([dy, dx], -1)[half].astype(np.int64)
-    return taps, np.exp(-square[half] / (2 * sigma_space**2)).astype(np.float32)
+    return taps, (np.exp(-square[half] / (2 * sigma_space**2))[:, None] * POWERS).astype(np.float32)
 
 
 class Bilateral(nn.Module):

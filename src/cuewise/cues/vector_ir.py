@@ -1,0 +1,58 @@
+"""Vectors of float32 in the compiler's own language, for inner loops that it would not vectorise well by itself.
+
+They run on every processor that the compiler knows; vectors longer than its registers become several.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from llvmlite import ir  # type: ignore[import-untyped]
+from numba.core import cgutils
+
+LANES = 8
+FLOAT, INT = ir.FloatType(), ir.IntType(32)
+FLOATS, INTS = ir.VectorType(FLOAT, LANES), ir.VectorType(INT, LANES)
+
+
+class Vectors:
+    """Builds operations on whole vectors; an address is an integer of the size of a pointer."""
+
+    def __init__(self, builder: Any) -> None:
+        self.builder = builder
+
+    def load(self, address: Any, kind: Any = FLOATS) -> Any:
+        """LANES numbers from any address."""
+        return self.builder.load(self.builder.inttoptr(address, kind.as_pointer()), align=4)
+
+    def store(self, vector: Any, address: Any) -> None:
+        self.builder.store(vector, self.builder.inttoptr(address, vector.type.as_pointer()), align=4)
+
+    def splat(self, value: Any) -> Any:
+        """The same number in every lane."""
+        kind = ir.VectorType(value.type, LANES)
+        one = self.builder.insert_element(ir.Constant(kind, ir.Undefined), value, INT(0))
+        return self.builder.shuffle_vector(one, one, ir.Constant(INTS, [0] * LANES))
+
+    def number(self, address: Any) -> Any:
+        """The float32 at an address, in every lane."""
+        return self.splat(self.builder.load(self.builder.inttoptr(address, FLOAT.as_pointer()), align=4))
+
+    def fma(self, a: Any, b: Any, c: Any) -> Any:
+        """a·b + c, rounded once."""
+        kind = ir.FunctionType(FLOATS, [FLOATS] * 3)
+        function = cgutils.get_or_insert_function(self.builder.module, kind, f"llvm.fma.v{LANES}f32")
+        return self.builder.call(function, (a, b, c))
+
+    def abs(self, vector: Any) -> Any:
+        mask = ir.Constant(INTS, [0x7FFFFFFF] * LANES)
+        bits = self.builder.and_(self.builder.bitcast(vector, INTS), mask)
+        return self.builder.bitcast(bits, FLOATS)
+
+    def least(self, a: Any, b: Any) -> Any:
+        return self.builder.select(self.builder.fcmp_ordered("<", a, b), a, b)
+
+
+def floats(value: float) -> Any:
+    """A constant in every lane."""
+    return ir.Constant(FLOATS, [float(value)] * LANES)
