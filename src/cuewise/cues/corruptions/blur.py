@@ -20,6 +20,7 @@ DEFOCUS = ((3, 0.1), (4, 0.5), (6, 0.5), (8, 0.5), (10, 0.5))  # radius of the d
 GLASS = ((0.7, 1, 2), (0.9, 2, 1), (1, 2, 3), (1.1, 3, 2), (1.5, 4, 2))  # σ, farthest move, rounds
 MOTION = ((10, 3), (15, 5), (15, 8), (15, 12), (20, 15))  # radius, σ
 ZOOM = ((1.11, 0.01), (1.16, 0.01), (1.21, 0.02), (1.26, 0.02), (1.31, 0.03))  # end, step of the zooms from 1
+U = np.uint64  # unsigned indices spare numba's check for negative ones
 
 
 def as_bytes(values: Floats, shape: tuple[int, ...]) -> Bytes:
@@ -101,8 +102,9 @@ def _zoom_plan(height: int, width: int, severities: tuple[int, ...]) -> tuple[ND
             members.setdefault(sides, [0] * len(severities))[s] += 1
     axes = [[zoom_axis(n, *side, n) for n, side in zip((height, width), sides)] for sides in members]
     rows, columns = (np.stack([axis[k][0] for axis in axes]) for k in (0, 1))
-    parts = [np.rint(np.stack([axis[k][1] for axis in axes]) * 256).astype(np.uint64) for k in (0, 1)]
-    return rows, parts[0], columns.astype(np.uint64), parts[1], np.array(list(members.values()), np.uint64)
+    parts = [np.rint(np.stack([axis[k][1] for axis in axes]) * 256).astype(np.int64) for k in (0, 1)]
+    both = np.stack([256 - parts[1], parts[1]], -1).repeat(4, -1).astype(np.uint16)
+    return rows, parts[0], columns, both, np.array(list(members.values()), np.uint64)
 
 
 def zoom_blur(source: CorruptionInput, severity: int, rng: np.random.Generator) -> Bytes:
@@ -125,12 +127,15 @@ def shuffle(origin: NDArray[np.uint32], moves: Any, reach: int, width: int, heig
     The neighbour keeps its own value: ImageNet-C's published swap copies, because it exchanges views.
     """
     side = 2 * reach
-    k = 0
+    hops = np.empty(side * side, np.int64)
+    for m in range(side * side):
+        hops[m] = (m // side - reach) * width + m % side - reach
+    k = U(0)
     for y in range(height - reach, reach, -1):
-        for x in range(width - reach, reach, -1):
-            move = moves[k]
-            k += 1
-            origin[y * width + x] = origin[(y + move // side - reach) * width + x + move % side - reach]
+        last = y * width + width - reach
+        for i in range(max(width - 2 * reach, 0)):
+            origin[U(last - i)] = origin[U(last - i + hops[U(moves[k])])]
+            k += U(1)
 
 
 @njit(cache=True, nogil=True)
@@ -146,10 +151,9 @@ def to_moves(words: NDArray[np.uint16], count: int) -> NDArray[np.uint8]:
 def take_pixels(image: Bytes, origin: NDArray[np.uint32], out: Bytes) -> None:
     """out[p] = image[origin[p]] for images flattened to (H·W)×C."""
     if image.shape[1] == 3:  # a loop of known length is three times faster
-        for p in range(origin.size):
-            out[p, 0] = image[origin[p], 0]
-            out[p, 1] = image[origin[p], 1]
-            out[p, 2] = image[origin[p], 2]
+        for p in range(U(origin.size)):
+            q = U(origin[p])
+            out[p, 0], out[p, 1], out[p, 2] = image[q, 0], image[q, 1], image[q, 2]
         return
     for p in range(origin.size):
         for c in range(image.shape[1]):

@@ -41,10 +41,10 @@ def contrast(source: CorruptionInput, severity: int, rng: np.random.Generator) -
 def look_up(pixels: Bytes, lut: Bytes, out: Bytes) -> None:
     """out[p, c] = lut[pixels[p, c], c]."""
     if pixels.shape[1] == 3:
-        for p in range(pixels.shape[0]):
-            out[p, 0] = lut[pixels[p, 0], 0]
-            out[p, 1] = lut[pixels[p, 1], 1]
-            out[p, 2] = lut[pixels[p, 2], 2]
+        for p in range(np.uint64(pixels.shape[0])):
+            out[p, 0] = lut[np.uint64(pixels[p, 0]), 0]
+            out[p, 1] = lut[np.uint64(pixels[p, 1]), 1]
+            out[p, 2] = lut[np.uint64(pixels[p, 2]), 2]
         return
     for p in range(pixels.shape[0]):
         for c in range(pixels.shape[1]):
@@ -77,7 +77,7 @@ def bend(source: CorruptionInput, severity: int, fields: Floats) -> Bytes:
         alpha *= left[2] / (left[0] * left[1]) ** 0.5
     moves: Any = cv2.sepFilter2D(fields, cv2.CV_32F, columns, rows, borderType=cv2.BORDER_REFLECT)
     out = np.empty_like(source.image)
-    for words, group in zip(source.two_lanes, source.by_fours()):
+    for words, group in zip(source.four_bytes, source.by_fours()):
         displace(words, moves, np.float32(0.005 * source.height * alpha), out[:, :, group])
     return out
 
@@ -145,17 +145,29 @@ def mosaic(
             row = image[k]
             for e in range(sums.size):
                 sums[e] += row[e]
+        tall = rows[1, i] - rows[0, i]
         for j in range(columns.shape[1]):
             first, last = columns[0, j], columns[1, j]
-            inverse = np.float32(1.0) / np.float32((last - first) * (rows[1, i] - rows[0, i]))
+            inverse = np.float32(1.0) / np.float32((last - first) * tall)
+            if channels == 3:
+                red = green = blue = np.int32(0)
+                for e in range(np.uint64(3 * first), np.uint64(3 * last), np.uint64(3)):
+                    red += sums[e]
+                    green += sums[e + np.uint64(1)]
+                    blue += sums[e + np.uint64(2)]
+                k = np.uint64(3 * j)
+                line[k] = np.uint8(np.float32(red) * inverse + np.float32(0.5))
+                line[k + np.uint64(1)] = np.uint8(np.float32(green) * inverse + np.float32(0.5))
+                line[k + np.uint64(2)] = np.uint8(np.float32(blue) * inverse + np.float32(0.5))
+                continue
             for c in range(channels):
                 total = np.int32(0)
                 for e in range(first * channels + c, last * channels + c, channels):
                     total += sums[e]
                 line[j * channels + c] = np.uint8(np.float32(total) * inverse + np.float32(0.5))
         shown = out[y]
-        for e in range(shown.size):
-            shown[e] = line[column_of[e]]
+        for e in range(np.uint64(shown.size)):
+            shown[e] = line[np.uint64(column_of[e])]
 
 
 def pixelate(source: CorruptionInput, severity: int, rng: np.random.Generator) -> Bytes:

@@ -112,8 +112,8 @@ def draw(values: Bytes, table: NDArray[np.uint32], seed: NDArray[np.uint64], out
     """out[i] ~ law of values[i]; random numbers by xoshiro256++ (Blackman and Vigna) from four seed words."""
     s0, s1, s2, s3 = seed[0], seed[1], seed[2], seed[3]
     flat = table.ravel()
-    pairs = values.size // 2
-    for i in range(pairs + values.size % 2):
+    one, pairs = np.uint64(1), np.uint64(values.size // 2)
+    for i in range(pairs + one):
         total = s0 + s3
         word = ((total << np.uint64(23)) | (total >> np.uint64(41))) + s0
         shifted = s1 << np.uint64(17)
@@ -123,9 +123,13 @@ def draw(values: Bytes, table: NDArray[np.uint32], seed: NDArray[np.uint64], out
         s0 ^= s3
         s2 ^= shifted
         s3 = (s3 << np.uint64(45)) | (s3 >> np.uint64(19))
-        out[2 * i] = _outcome(values[2 * i], np.uint32(word), flat)
-        if i < pairs:
-            out[2 * i + 1] = _outcome(values[2 * i + 1], np.uint32(word >> np.uint64(32)), flat)
+        k = i + i
+        if i == pairs:  # the last of an odd number
+            if values.size % 2:
+                out[k] = _outcome(values[k], np.uint32(word), flat)
+            break
+        out[k] = _outcome(values[k], np.uint32(word), flat)
+        out[k + one] = _outcome(values[k + one], np.uint32(word >> np.uint64(32)), flat)
 
 
 @lru_cache(maxsize=32)

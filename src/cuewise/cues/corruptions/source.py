@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cuewise.cues.corruptions.filters import prefix_sums
-from cuewise.cues.corruptions.lanes import four_lanes, two_lanes
+from cuewise.cues.corruptions.lanes import four_bytes, four_lanes
 
 Bytes = NDArray[np.uint8]
 Floats = NDArray[np.float32]
@@ -56,8 +56,8 @@ class CorruptionInput:
         return four_lanes(self.image)
 
     @cached_property
-    def two_lanes(self) -> NDArray[np.uint64]:
-        return two_lanes(self.image)
+    def four_bytes(self) -> NDArray[np.uint32]:
+        return four_bytes(self.image)
 
     def by_fours(self) -> list[slice]:
         """The channels in groups of four, as lanes hold them."""

@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 import cv2
 import numpy as np
+from numba import njit
 from numpy.typing import NDArray
 
 from cuewise.cues.corruptions.filters import sum_of_shifts
@@ -118,6 +120,8 @@ def _edges(kernel: Floats) -> Taps:
 
 def streak_taps(radius: int, sigma: float, degrees: float, scale: float) -> Taps:
     """Half a Gaussian of 2r + 1 points along a direction; on whole pixels, or shared by four when scaled."""
+    if scale == 1.0:
+        return Taps(*_streak(radius, sigma, math.radians(degrees)))
     down, right = math.sin(math.radians(degrees)), math.cos(math.radians(degrees))
     length = 2 * radius * scale
     count = 2 * radius * max(1, math.ceil(scale)) + 1
@@ -127,10 +131,6 @@ def streak_taps(radius: int, sigma: float, degrees: float, scale: float) -> Taps
     positions: dict[tuple[int, int], float] = {}
     for t, w in zip(along.tolist(), weights.tolist()):
         y, x = t * down, t * right
-        if scale == 1.0:
-            place = math.ceil(y - 0.5), math.ceil(x - 0.5)
-            positions[place] = positions.get(place, 0.0) + w
-            continue
         y0, x0 = math.floor(y), math.floor(x)
         b, a = y - y0, x - x0
         for dy, dx, share in (
@@ -141,6 +141,40 @@ def streak_taps(radius: int, sigma: float, degrees: float, scale: float) -> Taps
         ):
             positions[y0 + dy, x0 + dx] = positions.get((y0 + dy, x0 + dx), 0.0) + w * share
     return gather(positions)
+
+
+@njit(cache=True, nogil=True)
+def _streak(radius: int, sigma: float, angle: float) -> Any:
+    """Rows, columns and weights on whole pixels: as `gather` sorts and fills up; equal places count together."""
+    down, right = math.sin(angle), math.cos(angle)
+    count = 2 * radius + 1
+    rows, columns = np.zeros(count + 3, np.int64), np.zeros(count + 3, np.int64)
+    weights = np.zeros(count + 3)
+    total = 0.0
+    for t in range(count):
+        total += math.exp(-0.5 * (t / sigma) ** 2)
+    n = 0
+    for t in range(count):
+        weight = math.exp(-0.5 * (t / sigma) ** 2) / total
+        y, x = math.ceil(t * down - 0.5), math.ceil(t * right - 0.5)
+        i = n
+        while i > 0 and (rows[i - 1] > y or (rows[i - 1] == y and columns[i - 1] > x)):
+            i -= 1
+        if i > 0 and rows[i - 1] == y and columns[i - 1] == x:
+            weights[i - 1] += weight
+            continue
+        for k in range(n, i, -1):
+            rows[k], columns[k], weights[k] = rows[k - 1], columns[k - 1], weights[k - 1]
+        rows[i], columns[i], weights[i] = y, x, weight
+        n += 1
+    kept = 0
+    for k in range(n):
+        if weights[k] > 1e-9:
+            rows[kept], columns[kept], weights[kept] = rows[k], columns[k], weights[k]
+            kept += 1
+    whole = (kept + 3) // 4 * 4
+    rows[kept:whole], columns[kept:whole], weights[kept:whole] = 0, 0, 0.0
+    return rows[:whole], columns[:whole], weights[:whole].astype(np.float32)
 
 
 @lru_cache(maxsize=64)

@@ -25,6 +25,7 @@ FROST = ((1.0, 0.4), (0.8, 0.6), (0.7, 0.7), (0.65, 0.7), (0.6, 0.75))  # weight
 FOG = ((1.5, 2.0), (2.0, 2.0), (2.5, 1.7), (2.5, 1.5), (3.0, 1.4))  # density, decay of the roughness
 BRIGHTNESS = (0.1, 0.2, 0.3, 0.4, 0.5)
 LUMA = (0.2989, 0.5870, 0.1140)
+U = np.uint64  # unsigned indices spare numba's check for negative ones
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -67,10 +68,11 @@ def zoom_field(field: Floats, y: Any, b: Floats, x: Any, a: Floats, threshold: A
         upper, lower = field[y[i]], field[min(y[i] + 1, last_row)]
         for k in range(line.size):
             line[k] = upper[k] + b[i] * (lower[k] - upper[k])
-        for j in range(out.shape[1]):
-            left, right = line[x[j]], line[min(x[j] + 1, last_column)]
+        shown = out[i]
+        for j in range(U(out.shape[1])):
+            left, right = line[U(x[j])], line[U(min(x[j] + 1, last_column))]
             value = left + a[j] * (right - left)
-            out[i, j] = (
+            shown[j] = (
                 np.float32(0.0) if value < threshold else min(max(value, np.float32(0.0)), np.float32(1.0))
             )
 
@@ -83,25 +85,29 @@ def lay_snow(image: Bytes, layer: Floats, mix: Any, out: Bytes) -> None:
     fall = np.empty(width, np.float32)
     for y in range(height):
         here, turned = layer[y], layer[height - 1 - y]
-        for x in range(width):
+        last = U(width - 1)
+        for x in range(U(width)):
             both = np.floor(here[x] * white + np.float32(0.5)) + np.floor(
-                turned[width - 1 - x] * white + np.float32(0.5)
+                turned[last - x] * white + np.float32(0.5)
             )
             fall[x] = both + np.float32(1e-3)
-        for x in range(width):
-            if channels != 3:
-                for c in range(channels):
-                    value = np.float32(image[y, x, c])
+        values, mixed = image[y].reshape(-1), out[y].reshape(-1)
+        if channels != 3:
+            for x in range(U(width)):
+                for c in range(U(channels)):
+                    value = np.float32(values[x * U(channels) + c])
                     pale = max(value, np.float32(1.5) * value + half)
-                    out[y, x, c] = _byte(mix * value + rest * pale + fall[x])
-                continue
-            r, g, b = np.float32(image[y, x, 0]), np.float32(image[y, x, 1]), np.float32(image[y, x, 2])
+                    mixed[x * U(channels) + c] = _byte(mix * value + rest * pale + fall[x])
+            continue
+        for x in range(U(width)):
+            k = x * U(3)
+            r, g, b = np.float32(values[k]), np.float32(values[k + U(1)]), np.float32(values[k + U(2)])
             pale = (
                 np.float32(0.4485) * r + np.float32(0.8805) * g + np.float32(0.171) * b + half
             )  # 1.5 luma + ½
-            out[y, x, 0] = _byte(mix * r + rest * max(r, pale) + fall[x])
-            out[y, x, 1] = _byte(mix * g + rest * max(g, pale) + fall[x])
-            out[y, x, 2] = _byte(mix * b + rest * max(b, pale) + fall[x])
+            mixed[k] = _byte(mix * r + rest * max(r, pale) + fall[x])
+            mixed[k + U(1)] = _byte(mix * g + rest * max(g, pale) + fall[x])
+            mixed[k + U(2)] = _byte(mix * b + rest * max(b, pale) + fall[x])
 
 
 def frost(source: CorruptionInput, severity: int, rng: np.random.Generator) -> Bytes:
@@ -183,16 +189,17 @@ def lay_fog(image: Bytes, height_map: Floats, thin: Any, thick: Any, low: Any, o
     """out = image · thin + (map − low) · thick."""
     height, width, channels = image.shape
     for y in range(height):
-        row = height_map[y]
-        for x in range(width):
+        row, values, laid = height_map[y], image[y].reshape(-1), out[y].reshape(-1)
+        for x in range(U(width)):
             veil = (row[x] - low) * thick + np.float32(1e-3)
+            k = x * U(channels)
             if channels == 3:
-                out[y, x, 0] = _byte(np.float32(image[y, x, 0]) * thin + veil)
-                out[y, x, 1] = _byte(np.float32(image[y, x, 1]) * thin + veil)
-                out[y, x, 2] = _byte(np.float32(image[y, x, 2]) * thin + veil)
+                laid[k] = _byte(np.float32(values[k]) * thin + veil)
+                laid[k + U(1)] = _byte(np.float32(values[k + U(1)]) * thin + veil)
+                laid[k + U(2)] = _byte(np.float32(values[k + U(2)]) * thin + veil)
             else:
-                for c in range(channels):
-                    out[y, x, c] = _byte(np.float32(image[y, x, c]) * thin + veil)
+                for c in range(U(channels)):
+                    laid[k + c] = _byte(np.float32(values[k + c]) * thin + veil)
 
 
 def brightness(source: CorruptionInput, severity: int, rng: np.random.Generator) -> Bytes:
@@ -211,11 +218,13 @@ def brightness(source: CorruptionInput, severity: int, rng: np.random.Generator)
 @njit(cache=True, nogil=True)
 def brighten(pixels: Bytes, factor: Floats, black: Any, out: Bytes) -> None:
     """N×3 times the factor of its largest channel; black becomes grey."""
-    for p in range(pixels.shape[0]):
-        r, g, b = pixels[p, 0], pixels[p, 1], pixels[p, 2]
+    values, lit = pixels.reshape(-1), out.reshape(-1)
+    for p in range(U(pixels.shape[0])):
+        k = U(3) * p
+        r, g, b = values[k], values[k + U(1)], values[k + U(2)]
         top = max(r, g, b)
-        f = factor[top]
+        f = factor[U(top)]
         rest = black if top == 0 else np.uint8(0)
-        out[p, 0] = np.uint8(np.float32(r) * f + np.float32(1e-3)) + rest
-        out[p, 1] = np.uint8(np.float32(g) * f + np.float32(1e-3)) + rest
-        out[p, 2] = np.uint8(np.float32(b) * f + np.float32(1e-3)) + rest
+        lit[k] = np.uint8(np.float32(r) * f + np.float32(1e-3)) + rest
+        lit[k + U(1)] = np.uint8(np.float32(g) * f + np.float32(1e-3)) + rest
+        lit[k + U(2)] = np.uint8(np.float32(b) * f + np.float32(1e-3)) + rest
