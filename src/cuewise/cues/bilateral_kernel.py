@@ -10,13 +10,12 @@ from functools import reduce
 from typing import Any, cast
 
 import numpy as np
-from llvmlite import ir  # type: ignore[import-untyped]
 from numba import njit, types
 from numba.core import cgutils
 from numpy.typing import NDArray
 
 from cuewise.cues.exp2_kernel import FAST, MAGIC, intrinsic
-from cuewise.cues.vector_ir import FLOATS, INTS, LANES, Vectors, floats
+from cuewise.cues.vector_ir import FLOATS, LANES, Vectors, floats
 
 Floats = NDArray[np.float32]
 # 2^f for f ∈ [−½, ½] to 3e-6, the highest power first: enough for a mean of grey levels
@@ -39,11 +38,7 @@ def pair_weights(v: Vectors, distance: Any, powers: list[Any]) -> Any:
     minus = b.fneg(near)
     z = v.fma(minus, near, floats(float(MAGIC)))
     f = v.fma(minus, near, b.fsub(floats(float(MAGIC)), z))
-    p = powers[0]
-    for power in powers[1:]:
-        p = v.fma(p, f, power)
-    exponent = b.shl(b.bitcast(z, INTS), ir.Constant(INTS, [23] * LANES))
-    return b.fmul(p, b.bitcast(exponent, FLOATS))
+    return b.fmul(v.polynomial(powers, f), b.bitcast(v.shifted(z, 23), FLOATS))
 
 
 def _meeting(channels: int) -> Any:

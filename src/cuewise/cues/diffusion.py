@@ -71,7 +71,7 @@ def diffuse(
     g = np.float32(gamma)
     if mode == "channel":
         form = GENTLE if option == 1 and kappa >= GENTLE_KAPPA else option
-        diffuse_planes(images, out, steps, g, constant(kappa, form), form)
+        diffuse_planes(images, out, steps, g, kappa, form)
     else:
         k = constant(kappa, option)
         for i in range(len(images)):

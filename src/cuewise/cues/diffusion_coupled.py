@@ -7,7 +7,19 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from cuewise.cues.diffusion_kernel import LANES, Fixed, Floats, U, conductance, difference, load, moved, store
+from cuewise.cues.diffusion_kernel import (
+    INVERSE,
+    LANES,
+    ONE,
+    Fixed,
+    Floats,
+    U,
+    conductance,
+    difference,
+    load,
+    moved,
+    store,
+)
 from cuewise.cues.exp2_kernel import FAST
 
 
@@ -83,7 +95,7 @@ def diffuse_coupled(
     vertical = np.zeros((2, channels, stride), np.float32)
     between = np.zeros((channels + 1, stride), np.float32)
     s = U(stride)
-    load(image, one, stride)
+    load(image, one, stride, np.float32(0), ONE)
     for _ in range(steps):
         vertical[1] = 0
         for i in range(height):
@@ -99,4 +111,4 @@ def diffuse_coupled(
             across[:, width] = 0
             add_fluxes(one, two, at, s, across, up, down, between)
         one, two = two, one
-    store(one, out, stride)
+    store(one, out, stride, np.float32(0), INVERSE)

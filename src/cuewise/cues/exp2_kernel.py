@@ -12,6 +12,15 @@ FAST = {"contract", "nsz", "arcp"}  # fused multiply-add, but no reordering of s
 LOG2_E = np.float32(1.4426950408889634)
 ROUND = np.float32(1.5 * 2**23)  # x + ROUND holds round(x) in its low bits
 MAGIC = np.float32(1.5 * 2**23 + 127)  # the same, biased as an exponent is
+# 2^f for f ∈ [−½, ½] to 2e-7, the highest power first
+EXP2 = (
+    1.3276471781838624e-3,
+    9.675541332768883e-3,
+    5.550713274149757e-2,
+    2.4022119723881838e-1,
+    6.931469670643619e-1,
+    1.0000000716546724,
+)
 intrinsic: Any = extending.intrinsic  # its types describe the builder, not the call
 
 
@@ -55,12 +64,12 @@ def fused(_context: Any, a: Any, b: Any, c: Any) -> Any:
 @njit(cache=True, nogil=True, inline="always", fastmath=FAST)
 def exp2_fraction(f: Any, scale: Any) -> Any:
     """scale·2^f for f ∈ [−½, ½] to 2e-7."""
-    p = scale * np.float32(1.3276471781838624e-3)
-    p = p * f + scale * np.float32(9.675541332768883e-3)
-    p = p * f + scale * np.float32(5.550713274149757e-2)
-    p = p * f + scale * np.float32(2.4022119723881838e-1)
-    p = p * f + scale * np.float32(6.931469670643619e-1)
-    return p * f + scale * np.float32(1.0000000716546724)
+    p = scale * np.float32(EXP2[0])
+    p = p * f + scale * np.float32(EXP2[1])
+    p = p * f + scale * np.float32(EXP2[2])
+    p = p * f + scale * np.float32(EXP2[3])
+    p = p * f + scale * np.float32(EXP2[4])
+    return p * f + scale * np.float32(EXP2[5])
 
 
 @njit(cache=True, nogil=True, inline="always", fastmath=FAST)

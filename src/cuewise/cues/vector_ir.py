@@ -5,6 +5,7 @@ They run on every processor that the compiler knows; vectors longer than its reg
 
 from __future__ import annotations
 
+from functools import reduce
 from typing import Any
 
 from llvmlite import ir  # type: ignore[import-untyped]
@@ -48,6 +49,31 @@ class Vectors:
         mask = ir.Constant(INTS, [0x7FFFFFFF] * LANES)
         bits = self.builder.and_(self.builder.bitcast(vector, INTS), mask)
         return self.builder.bitcast(bits, FLOATS)
+
+    def whole(self, vector: Any) -> Any:
+        """float32 cut to int32."""
+        return self.builder.fptosi(vector, INTS)
+
+    def difference(self, a: Any, b: Any) -> Any:
+        """a − b of int32 as float32."""
+        return self.builder.sitofp(self.builder.sub(a, b), FLOATS)
+
+    def behind(self, before: Any, vector: Any) -> Any:
+        """The vector moved by one lane: the last lane of the one before, then all but its own last."""
+        return self.builder.shuffle_vector(
+            before, vector, ir.Constant(INTS, list(range(LANES - 1, 2 * LANES - 1)))
+        )
+
+    def shifted(self, vector: Any, bits: int) -> Any:
+        """The bits of each lane moved to the left, as int32."""
+        return self.builder.shl(self.builder.bitcast(vector, INTS), ir.Constant(INTS, [bits] * LANES))
+
+    def polynomial(self, coefficients: list[Any], x: Any) -> Any:
+        """Horner's rule, the highest power first: the number of operations binds, not their latency."""
+        return reduce(lambda p, c: self.fma(p, x, c), coefficients[1:], coefficients[0])
+
+    def greatest(self, a: Any, b: Any) -> Any:
+        return self.builder.select(self.builder.fcmp_ordered(">", a, b), a, b)
 
     def least(self, a: Any, b: Any) -> Any:
         return self.builder.select(self.builder.fcmp_ordered("<", a, b), a, b)
