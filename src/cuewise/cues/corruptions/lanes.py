@@ -87,9 +87,7 @@ def between_columns(typing: Any, line: Any, columns: Any, parts: Any, target: An
 
 
 @intrinsic
-def mixed(
-    typing: Any, p: Any, q: Any, r: Any, s: Any, wp: Any, wq: Any, wr: Any, ws: Any
-) -> Any:
+def mixed(typing: Any, p: Any, q: Any, r: Any, s: Any, wp: Any, wq: Any, wr: Any, ws: Any) -> Any:
     """The mean of four pixels of four bytes, each a uint32, with weights in 2^−20, as such a pixel."""
 
     def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
@@ -148,7 +146,11 @@ def sums_of_zooms(
             lower = first + 8 * width * (row + 1) if row < height - 2 else at_last
             between_rows(upper, lower, row_parts[z, y], line.ctypes.data, blocks)
             between_columns(
-                line.ctypes.data, columns[z].ctypes.data, column_parts[z].ctypes.data, zoomed.ctypes.data, width
+                line.ctypes.data,
+                columns[z].ctypes.data,
+                column_parts[z].ctypes.data,
+                zoomed.ctypes.data,
+                width,
             )
             for s in range(sums):
                 times, total = members[z, s], totals[s]
