@@ -155,10 +155,10 @@ def mosaic(
                     red += sums[e]
                     green += sums[e + np.uint64(1)]
                     blue += sums[e + np.uint64(2)]
-                k = np.uint64(3 * j)
-                line[k] = np.uint8(np.float32(red) * inverse + np.float32(0.5))
-                line[k + np.uint64(1)] = np.uint8(np.float32(green) * inverse + np.float32(0.5))
-                line[k + np.uint64(2)] = np.uint8(np.float32(blue) * inverse + np.float32(0.5))
+                at = np.uint64(3 * j)
+                line[at] = np.uint8(np.float32(red) * inverse + np.float32(0.5))
+                line[at + np.uint64(1)] = np.uint8(np.float32(green) * inverse + np.float32(0.5))
+                line[at + np.uint64(2)] = np.uint8(np.float32(blue) * inverse + np.float32(0.5))
                 continue
             for c in range(channels):
                 total = np.int32(0)
