@@ -247,7 +247,11 @@ def test_a_tuned_model_of_a_hub_is_a_model_again(
             library = transformers.CLIPModel.from_pretrained(hf_clip)
             assert after.text is not None
             assert before.text is not None
-            assert torch.equal(after.text.encode(["a cat ."]), before.text.encode(["a cat ."]))
+            texts = [(k, v) for k, v in before.backbone.model.state_dict().items() if "text" in k]
+            assert texts
+            assert all(torch.equal(after.backbone.model.state_dict()[k], v) for k, v in texts)
+            # the same weights at other places in memory: products differ in their last bit on some processors
+            assert torch.allclose(after.text.encode(["a cat ."]), before.text.encode(["a cat ."]), atol=1e-6)
             assert (
                 float(after.text.scale) == float(before.text.scale) != pytest.approx(np.exp(2.6592), rel=1e-3)
             )

@@ -193,8 +193,8 @@ def test_home_made_images_are_judged(monkeypatch: pytest.MonkeyPatch) -> None:
         found = ask(subject)
         assert asked.pop() == (made, train, 3)
         assert set(found.notes) == {"shape_bias", "shape_accuracy", "texture_accuracy"}
-        assert "no reference could be fitted" in found.withheld["shape_bias"]
-        assert "this model in 83.3\u00a0% of 6 (guessing: 66.7\u00a0%)" in found.withheld["shape_bias"]
+        assert "too few other labelled images" in found.withheld["shape_bias"]
+        assert "this model in 83.3\u00a0% of 6 (guessing: 66.7\u00a0%)" in found.notes["shape_bias"]
         assert all("; home-made, validity by a pair of linear probes" in s.protocol for s in found.scores)
 
 
@@ -242,7 +242,7 @@ def test_guessing_among_one_class_is_never_beaten() -> None:
 def test_without_a_reference_no_headline() -> None:
     out = Finding()
     judge_validity(out, score(1.0, 0.99), 16, 16, None)
-    assert out.withheld["shape_bias"].endswith("whether they can be read at all is not known")
+    assert out.withheld["shape_bias"].endswith("to check whether they can be recognised")
 
 
 def test_published_values_stand_beside_the_published_images_only() -> None:

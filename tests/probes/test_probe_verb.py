@@ -56,7 +56,7 @@ def paint(root: Path, seed: int) -> Path:
         ("fewshot", {"shots": [2]}, "fewshot2_trials10_adam_lr0.03_250iterations/center24"),
         (
             "finetune",
-            {"steps": 30, "lr": 0.03, "batch_size": 14},
+            {"steps": 90, "lr": 0.03, "batch_size": 14},
             "finetune_sgd_lr0.03_batch14_epochs100_cosine",
         ),
     ],
