@@ -1,6 +1,6 @@
 """torch's fused optimisers on a CPU, without a copy of every channels-last weight in every step.
 
-torch's kernels first copy what is not contiguous: 2 % of a step of MoCo with a ResNet-18. And they walk through the memory of a
+torch's kernels first copy what is not contiguous. And they walk through the memory of a
 weight, its gradient and its states side by side, so that one of another layout is silently applied to the wrong weights.
 All they compute is elementwise: here they are given tensors of one layout, with their axes in the order of memory.
 """
