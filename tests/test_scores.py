@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from cuewise.results import plain
 from cuewise.scores import Z95, Score, mean, proportion, show_share, show_span
-from cuewise.studies.statistics import plain
 
 
 def test_z_is_the_normal_quantile() -> None:

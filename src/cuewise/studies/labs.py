@@ -24,26 +24,24 @@ class Lab:
     methods: Mapping[str, Mapping[str, Any]]  # method → what it needs beside the base
     patch: Mapping[str, Any]  # what makes a patch negative suit these images
     colour: Mapping[str, Any]  # for studies that are about colour: views in colour
-    alphas: tuple[float, ...]  # of the α sweep, 0 first
     useful: Mapping[str, float]  # method → the α that serves, where a study needs one only
-    out_alphas: tuple[float, ...]  # also trained with the weight outside the exponential
-    centred_alphas: tuple[float, ...]  # also trained with centred negatives, a form of our own
-    separate_alphas: tuple[float, ...]  # also with batch statistics of the negatives' own, as published
-    gradient_alphas: tuple[float, ...]  # also, where the method is MoCo, with gradient through the negatives
-    byol_alpha: float  # as published
-    byol_strong: float  # one that shows in a short run
     banks: tuple[int, ...]  # lengths of MoCo's queue
     patch_ranges: tuple[str, ...]  # of the grid study: the side of a patch, from … to …
+    diffusion: Mapping[str, Any]  # what 20 published steps are on these images
+    more_steps: int  # and what 50 are
+    alphas: tuple[float, ...] = (0, 1, 2, 3)  # of the α sweep, 0 first
+    out_alphas: tuple[float, ...] = (2,)  # also trained with the weight outside the exponential
+    centred_alphas: tuple[float, ...] = (2,)  # also trained with centred negatives, a form of our own
+    # also with batch statistics of the negatives' own, as published
+    separate_alphas: tuple[float, ...] = (2,)
+    # also, where the method is MoCo, with gradient through the negatives
+    gradient_alphas: tuple[float, ...] = (2, 3)
+    byol_alpha: float = 0.05  # as published
+    byol_strong: float = 0.5  # one that shows in a short run
     scenes: Mapping[str, Any] = field(default_factory=dict)  # for studies that are about objects: scenes
-    single: Mapping[str, Any] = field(
-        default_factory=dict
-    )  # and images of one large object, where there are some
+    single: Mapping[str, Any] = field(default_factory=dict)  # and images of one large object, if any
     sets: Sets = field(default_factory=dict)  # role → DATA, see measures.py
-    filtered: Mapping[str, Any] = field(
-        default_factory=dict
-    )  # data and views of studies of texture suppression
-    diffusion: Mapping[str, Any] = field(default_factory=dict)  # what 20 published steps are on these images
-    more_steps: int = 0  # and what 50 are
+    filtered: Mapping[str, Any] = field(default_factory=dict)  # data and views for texture suppression
 
     @property
     def alpha(self) -> float:
@@ -106,14 +104,7 @@ SHAPES = Lab(
     },
     patch={"patch_size": "5:12"},
     colour={"data": [f"shapes:aligned?rho=1&n=6400&part=train&{OWN}"], "views": {"gray_p": 0.2}},
-    alphas=(0, 1, 2, 3),
     useful={"simclr": 2.0, "moco": 2.0},
-    out_alphas=(2,),
-    centred_alphas=(2,),
-    separate_alphas=(2,),
-    gradient_alphas=(2, 3),
-    byol_alpha=0.05,
-    byol_strong=0.5,
     banks=(128, 512, 2048),
     patch_ranges=("2:5", "2:12", "2:16", "5:12", "5:16", "8:12", "8:16"),
     scenes={"data": [f"shapes:scenes?n=4096&part=train&{SCENES}"]},
@@ -187,14 +178,7 @@ PHOTOGRAPHS = Lab(
     },
     patch={"patch_size": "4:10"},
     colour={},
-    alphas=(0, 1, 2, 3),
     useful={"moco": 1.0, "simclr": 2.0},
-    out_alphas=(2,),
-    centred_alphas=(2,),
-    separate_alphas=(2,),
-    gradient_alphas=(2, 3),
-    byol_alpha=0.05,
-    byol_strong=0.5,
     banks=(512, 2048, 8192),
     patch_ranges=("2:5", "2:10", "2:16", "4:10", "4:16", "8:10", "8:16"),
     diffusion={"steps": 6},  # 20 at 224 pixels are 6 at 96
@@ -210,9 +194,7 @@ def photographs(data: Sequence[str], val: Sequence[str], ood: Sequence[str]) -> 
     if ood:
         sets["ood_train"] = [ood[0]]
         sets |= {f"ood/{short(spec)}": [spec] for spec in ood[1:]}
-    return Lab(
-        **{**PHOTOGRAPHS.__dict__, "base": merge(PHOTOGRAPHS.base, {"data": list(data)}), "sets": sets}
-    )
+    return replace(PHOTOGRAPHS, base=merge(PHOTOGRAPHS.base, {"data": list(data)}), sets=sets)
 
 
 # ---------------------------------------------------------------------------------------------------------- tuning

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from cuewise.results import plain
 from cuewise.studies.claims import Claim
 from cuewise.studies.jobs import seconds_of
 from cuewise.studies.labs import Lab
 from cuewise.studies.plan import StudyPlan
-from cuewise.studies.statistics import plain
 from cuewise.studies.study import Arm, Figure, Study
 from cuewise.studies.table import Table
 from cuewise.train.environment import environment
@@ -158,7 +158,7 @@ def figure_of(figure: Figure, study: Study, table: Table, lab: Lab) -> dict[str,
     """In the form of audit.json; None where none of its quantities was measured."""
     by_name = {a.name: a for a in study.arms(lab)}
     series, numbers = [], True
-    groups = figure.groups(lab)
+    groups = figure.groups(lab) or {"": list(by_name)}
     if figure.over == "plane":
         return plane_of(
             figure, table, [by_name[n] for names in groups.values() for n in names if n in by_name]

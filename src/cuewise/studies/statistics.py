@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,14 +56,3 @@ def slope_weights(x: Values) -> NDArray[np.float64]:
     """w with w·y = the least-squares slope of y over x."""
     a = np.asarray(x, np.float64) - np.mean(x)
     return np.asarray(a / (a * a).sum())
-
-
-def plain(value: Any) -> Any:
-    """Numbers that JSON has: NaN and infinity become None."""
-    if isinstance(value, dict):
-        return {k: plain(v) for k, v in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(v) for v in value]
-    if isinstance(value, np.floating | np.integer):
-        value = value.item()
-    return None if isinstance(value, float) and not math.isfinite(value) else value
