@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from cuewise.config import merge
@@ -48,10 +47,6 @@ def transfers(lab: Lab) -> list[PairedDifference]:
     return [above(PATCHWISE, PLAIN, wanted)]
 
 
-def groups(lab: Lab) -> dict[str, Sequence[str]]:
-    return {"": ARMS}
-
-
 STUDY = Study(
     name="adf-jigsaw",
     summary="Puzzles of images and of tiles that are diffused",
@@ -64,7 +59,7 @@ STUDY = Study(
         Claim("29c", "features of patch-wise Jigsaw probe better without texture than those of Jigsaw", "C", transfers),
     ),
     figures=(
-        Figure("puzzle", "Accuracy of the puzzle", "tenths of training", "accuracy", ("curve/accuracy",), groups, "training"),
-        Figure("accuracy", "Linear probes", "arm", "accuracy", ("wide/clean", "wide/texture_free", "texture_free"), groups),
+        Figure("puzzle", "Accuracy of the puzzle", "tenths of training", "accuracy", ("curve/accuracy",), over="training"),
+        Figure("accuracy", "Linear probes", "arm", "accuracy", ("wide/clean", "wide/texture_free", "texture_free")),
     ),
 )  # fmt: skip

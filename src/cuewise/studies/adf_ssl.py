@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from cuewise.config import merge
@@ -45,10 +44,6 @@ def dense_gains(lab: Lab) -> list[PairedDifference]:
     return [above(DENSE_VIEW, DENSE, q) for q in quantities(lab)]
 
 
-def groups(lab: Lab) -> dict[str, Sequence[str]]:
-    return {"": (MOCO, VIEW, IMAGE, ONLY, DENSE, DENSE_VIEW)}
-
-
 STUDY = Study(
     name="adf-ssl",
     summary="Diffused views in MoCo and DenseCL",
@@ -62,6 +57,6 @@ STUDY = Study(
     ),
     figures=(
         Figure("accuracy", "Linear probes", "arm", "accuracy",
-               ("wide/clean", "wide/texture_free", "wide/disjoint", "ood_train", "texture_free"), groups),
+               ("wide/clean", "wide/texture_free", "wide/disjoint", "ood_train", "texture_free")),
     ),
 )  # fmt: skip

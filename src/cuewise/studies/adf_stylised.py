@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from cuewise.config import merge
@@ -11,7 +10,6 @@ from cuewise.studies.labs import Lab
 from cuewise.studies.study import Arm, Figure, Study
 
 METHODS = {"MoCo": "moco", "Jigsaw": "jigsaw"}
-ARMS = tuple(f"{name}, {kind}" for name in METHODS for kind in ("natural", "stylised"))
 
 
 def arms(lab: Lab) -> list[Arm]:
@@ -39,10 +37,6 @@ def transfers_worse(lab: Lab) -> list[PairedDifference]:
     return [below(*pair(name), wanted) for name in METHODS]
 
 
-def groups(lab: Lab) -> dict[str, Sequence[str]]:
-    return {"": ARMS}
-
-
 STUDY = Study(
     name="adf-stylised",
     summary="MoCo and Jigsaw on stylised and on natural images: curves of the pretext task, and transfer",
@@ -54,8 +48,8 @@ STUDY = Study(
         Claim("28b", "and features transfer worse than from natural images", "B", transfers_worse),
     ),
     figures=(
-        Figure("loss", "Loss of the pretext task", "tenths of training", "loss", ("curve/loss",), groups, "training"),
-        Figure("puzzle", "Accuracy of the puzzle", "tenths of training", "accuracy", ("curve/accuracy",), groups, "training"),
-        Figure("accuracy", "Linear probes", "arm", "accuracy", ("wide/clean", "ood_train", "texture_free"), groups),
+        Figure("loss", "Loss of the pretext task", "tenths of training", "loss", ("curve/loss",), over="training"),
+        Figure("puzzle", "Accuracy of the puzzle", "tenths of training", "accuracy", ("curve/accuracy",), over="training"),
+        Figure("accuracy", "Linear probes", "arm", "accuracy", ("wide/clean", "ood_train", "texture_free")),
     ),
 )  # fmt: skip

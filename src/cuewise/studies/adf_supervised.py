@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from cuewise.config import merge
-from cuewise.studies.claims import Claim, PairedDifference, above, combined
+from cuewise.studies.claims import Claim, PairedDifference, above, crossed
 from cuewise.studies.labs import Lab
 from cuewise.studies.study import Arm, Figure, Study
 
@@ -62,25 +62,16 @@ def most_on_sketches(lab: Lab) -> list[PairedDifference]:
         if lab.name == "shapes"
         else tuple(n for r in lab.sets if r.startswith("ood/") and (n := r.partition("/")[2]) != sketch)
     )
-    out = [above(BOTH, ORIGINAL, f"before/{sketch}")]
-    for other in ("clean", *others):
-        weights = {
-            (arm, f"before/{name}"): a * b
-            for arm, a in ((BOTH, 1.0), (ORIGINAL, -1.0))
-            for name, b in ((sketch, 1.0), (other, -1.0))
-        }
-        out.append(combined(f"gain on {sketch} − gain on {other}", weights))
-    return out
+    gains = [
+        crossed(f"gain on {sketch} − gain on {n}", BOTH, ORIGINAL, f"before/{sketch}", f"before/{n}")
+        for n in ("clean", *others)
+    ]
+    return [above(BOTH, ORIGINAL, f"before/{sketch}"), *gains]
 
 
 def loss_under(change: str, arm: str, other: str) -> PairedDifference:
     """How much more accuracy an arm loses under a change than another arm, claimed to be above 0."""
-    weights = {
-        (name, f"before/{quantity}"): a * b
-        for name, a in ((arm, 1.0), (other, -1.0))
-        for quantity, b in (("clean", 1.0), (change, -1.0))
-    }
-    return combined(f"loss under {change}: {arm} − {other}", weights)
+    return crossed(f"loss under {change}: {arm} − {other}", arm, other, "before/clean", f"before/{change}")
 
 
 def fewer_losses(lab: Lab) -> list[PairedDifference]:
@@ -97,10 +88,6 @@ def spread(lab: Lab) -> list[PairedDifference]:
 
 def confident(lab: Lab) -> list[PairedDifference]:
     return [above(BOTH, ORIGINAL, "before/confidence")]
-
-
-def groups(lab: Lab) -> dict[str, Sequence[str]]:
-    return {"": ARMS}
 
 
 STUDY = Study(
@@ -122,8 +109,8 @@ STUDY = Study(
     ),
     figures=(
         Figure("before", "Accuracy before fine-tuning on clean images", "arm", "accuracy",
-               tuple(f"before/{n}" for n in ("clean", "texture_free", "lowpass", "noise", "weather")), groups),
+               tuple(f"before/{n}" for n in ("clean", "texture_free", "lowpass", "noise", "weather"))),
         Figure("after", "Accuracy after fine-tuning on clean images", "arm", "accuracy",
-               tuple(f"after/{n}" for n in ("clean", "texture_free", "lowpass", "noise", "weather")), groups),
+               tuple(f"after/{n}" for n in ("clean", "texture_free", "lowpass", "noise", "weather"))),
     ),
 )  # fmt: skip

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from cuewise.config import merge
@@ -67,10 +67,6 @@ def more_contrast(lab: Lab) -> list[PairedDifference]:
     return [above(STRONG, "CAN", "clean")]
 
 
-def groups(lab: Lab) -> dict[str, Sequence[str]]:
-    return {"": [*PARTS, "SimCLR-ViT", "MAE", STRONG, UNTRAINED]}
-
-
 CLAIMS = (
     Claim("38", "CAN probes better than MAE; without contrast it loses most; hidden patches are predicted better than by "
           "the image's mean", "B", beyond_mae),
@@ -80,8 +76,8 @@ CLAIMS = (
           more_contrast),
 )  # fmt: skip
 FIGURES = (
-    Figure("accuracy", "Accuracy", "arm", "accuracy", ("clean", "knn", "finetuned"), groups),
-    Figure("cost", "FLOPs per image of a forward pass", "arm", "10⁹ FLOPs", ("gflops",), groups),
+    Figure("accuracy", "Accuracy", "arm", "accuracy", ("clean", "knn", "finetuned")),
+    Figure("cost", "FLOPs per image of a forward pass", "arm", "10⁹ FLOPs", ("gflops",)),
 )
 MEASURES = ("clean", "knn", "finetuned", "conflict", "corrupted", "reconstruction", "cost")
 

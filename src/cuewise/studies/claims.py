@@ -159,6 +159,12 @@ def combined(
     )
 
 
+def crossed(label: str, arm: str, base: str, first: str, second: str) -> PairedDifference:
+    """How much more `arm` gains over `base` in one quantity than in another."""
+    signs = ((arm, first, 1.0), (arm, second, -1.0), (base, first, -1.0), (base, second, 1.0))
+    return combined(label, {(name, quantity): sign for name, quantity, sign in signs})
+
+
 def few_seeds(seeds: int) -> str:
     """What to say where there are fewer seeds than a verdict should stand on; empty otherwise."""
     if seeds >= ENOUGH_SEEDS:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from cuewise.config import merge
 from cuewise.studies.claims import Claim, PairedDifference, above, combined
 from cuewise.studies.labs import Lab
@@ -36,10 +34,6 @@ def strangers(lab: Lab) -> list[PairedDifference]:
     return [alone("auroc", 0.5), above(WITH, WITHOUT, "auroc")]
 
 
-def groups(lab: Lab) -> dict[str, Sequence[str]]:
-    return {"": [WITHOUT, WITH]}
-
-
 STUDY = Study(
     name="hcl",
     summary="Hyperbolic contrastive learning with λ = 0.1, and without its scene–object loss",
@@ -54,7 +48,7 @@ STUDY = Study(
               "without the scene–object loss", "B", strangers),
     ),
     figures=(
-        Figure("norms", "Norms", "λ", "tangent norm", ("norm/scene", "norm/object"), groups),
-        Figure("context", "Out-of-context objects", "λ", "AUROC", ("auroc", "auroc/cosine"), groups),
+        Figure("norms", "Norms", "λ", "tangent norm", ("norm/scene", "norm/object")),
+        Figure("context", "Out-of-context objects", "λ", "AUROC", ("auroc", "auroc/cosine")),
     ),
 )  # fmt: skip

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from cuewise.config import merge
 from cuewise.studies.claims import Claim, PairedDifference, above
 from cuewise.studies.labs import Lab
 from cuewise.studies.study import Arm, Figure, Study
 
-ARMS = ("MoCo", "LooC")
 EQUAL = 0.02  # a colour-free accuracy that is lower by less than this counts as equal (or better)
 
 
@@ -27,10 +24,6 @@ def colour_kept(lab: Lab) -> list[PairedDifference]:
     ]
 
 
-def groups(lab: Lab) -> dict[str, Sequence[str]]:
-    return {"": ARMS}
-
-
 STUDY = Study(
     name="looc-color",
     summary="A colour task and a colour-free task on MoCo and LooC (colour)",
@@ -42,5 +35,5 @@ STUDY = Study(
             "31", "LooC beats MoCo on the colour task and equals it on a colour-free one", "B", colour_kept
         ),
     ),
-    figures=(Figure("accuracy", "Accuracy", "arm", "accuracy", ("colour", "clean"), groups),),
+    figures=(Figure("accuracy", "Accuracy", "arm", "accuracy", ("colour", "clean")),),
 )

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from cuewise.config import merge
 from cuewise.studies.claims import Claim, PairedDifference, combined
 from cuewise.studies.labs import Lab
@@ -51,10 +49,6 @@ def spread_of_cues(lab: Lab) -> list[PairedDifference]:
     return [combined("bits: several cues − texture", weights)]
 
 
-def groups(lab: Lab) -> dict[str, Sequence[str]]:
-    return {"": [ARM]}
-
-
 STUDY = Study(
     name="looc-heads",
     summary="Probes on subsets of LooC's heads, and the share of each head in a decision",
@@ -70,7 +64,7 @@ STUDY = Study(
     ),
     figures=tuple(
         Figure(f"heads-{task}", f"Probes on subsets of heads: {task}", "arm", "accuracy",
-               tuple(quantity(task, s) for s in SUBSETS), groups)
+               tuple(quantity(task, s) for s in SUBSETS))
         for task in ("class", *TASKS)
     ),
 )  # fmt: skip

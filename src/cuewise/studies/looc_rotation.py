@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from cuewise.config import merge
 from cuewise.studies.claims import Claim, PairedDifference, above, below, combined
 from cuewise.studies.labs import Lab
@@ -48,10 +46,6 @@ def same_is_no_cure(lab: Lab) -> list[PairedDifference]:
     ]  # fmt: skip
 
 
-def groups(lab: Lab) -> dict[str, Sequence[str]]:
-    return {"": ARMS}
-
-
 STUDY = Study(
     name="looc-rotation",
     summary="A rotation probe on MoCo, MoCo with rotated views, and LooC",
@@ -64,5 +58,5 @@ STUDY = Study(
         Claim("30b", "LooC keeps it: far above MoCo with rotated views", "A", kept),
         Claim("30c", "turning both views alike is no cure", "B", same_is_no_cure),
     ),
-    figures=(Figure("accuracy", "Accuracy", "arm", "accuracy", ("rotation", "clean"), groups),),
+    figures=(Figure("accuracy", "Accuracy", "arm", "accuracy", ("rotation", "clean")),),
 )

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from cuewise.studies.claims import Claim, PairedDifference, above, below, combined, steps
+from cuewise.studies.claims import Claim, PairedDifference, above, below, combined, crossed, steps
 from cuewise.studies.labs import Lab
 from cuewise.studies.study import Arm, Figure, Study
 from cuewise.studies.table import Row
@@ -96,12 +96,9 @@ def trade_off(lab: Lab) -> list[PairedDifference]:
 def fine_suffers(lab: Lab) -> list[PairedDifference]:
     """Claim 16: the largest α against none."""
     first, last = name_of(0), sweep(lab)[-1]
-    weights = {
-        (a, q): v * w for a, v in ((last, 1.0), (first, -1.0)) for q, w in (("coarse", 1), ("fine", -1))
-    }
     return [
         below(last, first, "fine"),
-        combined(f"coarse − fine, {last} − {first}", weights),
+        crossed(f"coarse − fine, {last} − {first}", last, first, "coarse", "fine"),
     ]
 
 
@@ -118,14 +115,11 @@ def centred_helps(lab: Lab) -> list[PairedDifference]:
 
 def sharing_helps(lab: Lab) -> list[PairedDifference]:
     """How far patch negatives stay above random pairs in evaluation mode: shared batch statistics against separate."""
-    out = []
-    for a in lab.separate_alphas:
-        arms = ((name_of(a, "separate"), 1.0), (name_of(a), -1.0))
-        weights = {
-            (arm, f"similarity/{q}"): v * w for arm, v in arms for q, w in (("patch", 1), ("random", -1))
-        }
-        out.append(combined(f"patch − random similarity, {arms[0][0]} − {arms[1][0]}", weights))
-    return out
+    pairs = [(name_of(a, "separate"), name_of(a)) for a in lab.separate_alphas]
+    return [
+        crossed(f"patch − random similarity, {a} − {b}", a, b, "similarity/patch", "similarity/random")
+        for a, b in pairs
+    ]
 
 
 def with_gradient(*signs: tuple[str, int]) -> Callable[[Lab], list[PairedDifference]]:

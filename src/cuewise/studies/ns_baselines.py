@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from cuewise.studies.claims import Claim, PairedDifference, above, below
 from cuewise.studies.labs import Lab
 from cuewise.studies.study import Arm, Figure, Study
@@ -34,10 +32,6 @@ def beyond_hard(lab: Lab) -> list[PairedDifference]:
     return [above("patch", other, "texture_free") for other in HARD]
 
 
-def groups(lab: Lab) -> dict[str, Sequence[str]]:
-    return {"": ["no negatives", "patch", "texture", *HARD]}
-
-
 STUDY = Study(
     name="ns-baselines",
     summary="Non-semantic negatives beside harder ordinary negatives",
@@ -51,8 +45,8 @@ STUDY = Study(
               beyond_hard),
     ),
     figures=(
-        Figure("accuracy", "Accuracy", "arm", "accuracy", ("clean", "texture_free"), groups),
+        Figure("accuracy", "Accuracy", "arm", "accuracy", ("clean", "texture_free")),
         Figure("similarity", "Similarity to the query", "arm", "cosine similarity",
-               ("similarity/patch", "similarity/texture"), groups),
+               ("similarity/patch", "similarity/texture")),
     ),
 )  # fmt: skip

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from cuewise.studies.claims import Claim, PairedDifference, above, below, combined
@@ -41,10 +41,6 @@ def regular_hurts(patch: str, regular: str) -> Callable[[Lab], list[PairedDiffer
     return differences
 
 
-def groups(lab: Lab) -> dict[str, Sequence[str]]:
-    return {"": (*ARMS, *STRONG)}
-
-
 STUDY = Study(
     name="ns-byol",
     summary="BYOL repelled from patch negatives or from other images",
@@ -56,5 +52,5 @@ STUDY = Study(
               regular_hurts(*ARMS[1:3])),
         Claim("19s", "the same with a weight that shows in a short run", "C", regular_hurts(*STRONG)),
     ),
-    figures=(Figure("accuracy", "Accuracy", "arm", "accuracy", ("clean", "texture_free"), groups),),
+    figures=(Figure("accuracy", "Accuracy", "arm", "accuracy", ("clean", "texture_free")),),
 )  # fmt: skip

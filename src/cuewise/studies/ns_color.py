@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from cuewise.config import merge
@@ -37,10 +36,6 @@ def interaction(lab: Lab) -> list[PairedDifference]:
     ]
 
 
-def groups(lab: Lab) -> dict[str, Sequence[str]]:
-    return {"": ARMS}
-
-
 STUDY = Study(
     name="ns-color",
     summary="Patch negatives with and without colour jitter",
@@ -55,5 +50,5 @@ STUDY = Study(
             interaction,
         ),
     ),
-    figures=(Figure("accuracy", "Accuracy", "arm", "accuracy", ("clean", "texture_free"), groups),),
+    figures=(Figure("accuracy", "Accuracy", "arm", "accuracy", ("clean", "texture_free")),),
 )

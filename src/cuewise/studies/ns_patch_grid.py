@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from cuewise.cues.patches import parse_range
-from cuewise.studies.claims import Claim, PairedDifference, above, combined
+from cuewise.studies.claims import Claim, PairedDifference, above, crossed
 from cuewise.studies.labs import Lab
 from cuewise.studies.study import Arm, Figure, Study
 
@@ -36,15 +36,8 @@ def arms(lab: Lab) -> list[Arm]:
 def larger_for_shape(lab: Lab) -> list[PairedDifference]:
     """From the smallest to the largest patches: texture-free accuracy gains, and more than clean accuracy does."""
     first, last = map(name_of, ends(lab))
-    weights = {
-        (a, q): v * w
-        for a, v in ((last, 1.0), (first, -1.0))
-        for q, w in (("texture_free", 1), ("clean", -1))
-    }
-    return [
-        above(last, first, "texture_free"),
-        combined(f"gain of texture_free − gain of clean, {last} − {first}", weights),
-    ]
+    gain = f"gain of texture_free − gain of clean, {last} − {first}"
+    return [above(last, first, "texture_free"), crossed(gain, last, first, "texture_free", "clean")]
 
 
 def groups(lab: Lab) -> dict[str, Sequence[str]]:

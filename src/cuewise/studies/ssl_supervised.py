@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from cuewise.config import merge
-from cuewise.studies.claims import Claim, PairedDifference, above, combined
+from cuewise.studies.claims import Claim, PairedDifference, above, crossed
 from cuewise.studies.labs import QUICK, Lab
 from cuewise.studies.study import Arm, Figure, Study
 
@@ -25,20 +23,10 @@ def more_shape(lab: Lab) -> list[PairedDifference]:
 
 def more_robust(lab: Lab) -> list[PairedDifference]:
     """What accuracy loses under corruption: the arms start from different accuracies."""
-    out = []
-    for name in WITHOUT:
-        signs = {
-            (name, "corrupted"): 1.0,
-            (name, "clean"): -1.0,
-            (WITH, "corrupted"): -1.0,
-            (WITH, "clean"): 1.0,
-        }
-        out.append(combined(f"loss under corruption: {WITH} − {name}", signs))
-    return out
-
-
-def groups(lab: Lab) -> dict[str, Sequence[str]]:
-    return {"": [WITH, *WITHOUT]}
+    return [
+        crossed(f"loss under corruption: {WITH} − {name}", name, WITH, "corrupted", "clean")
+        for name in WITHOUT
+    ]
 
 
 STUDY = Study(
@@ -51,6 +39,5 @@ STUDY = Study(
         Claim("40a", "trained without labels, an encoder has a higher shape bias", "C", more_shape),
         Claim("40b", "and loses less accuracy under corruption", "C", more_robust),
     ),
-    figures=(Figure("accuracy", "Cues and corruption", "", "share", ("clean", "corrupted", "shape_bias", "texture_free"),
-                    groups),),
+    figures=(Figure("accuracy", "Cues and corruption", "", "share", ("clean", "corrupted", "shape_bias", "texture_free")),),
 )  # fmt: skip

@@ -26,19 +26,23 @@ class Arm:
     y: float | None = None
 
 
+def one_line(lab: Lab) -> dict[str, Sequence[str]]:
+    """No groups: all arms are one line."""
+    return {}
+
+
 @dataclass(frozen=True)
 class Figure:
-    """Lines of quantities over the arms' x (or bars over the arms' names); several lines of arms by `groups`."""
+    """Lines of quantities over the arms' x (or bars over the arms' names); one line through all arms, or several by `groups`."""
 
     name: str
     title: str
     xlabel: str
     ylabel: str
     quantities: tuple[str, ...]
-    groups: Callable[[Lab], Mapping[str, Sequence[str]]]  # line → its arms in order
-    over: str = (
-        ""  # "training": a line per arm through QUANTITY/NUMBER; "plane": a cell per arm at its x and y
-    )
+    groups: Callable[[Lab], Mapping[str, Sequence[str]]] = one_line  # line → its arms in order
+    # "training": a line per arm through QUANTITY/NUMBER; "plane": a cell per arm at its x and y
+    over: str = ""
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from cuewise.config import merge
@@ -15,16 +14,6 @@ DENSE = {"densecl": dict(BANK)}
 # The rate is so small that no weight moves; batch statistics are those of the images, as everywhere else.
 UNTRAINED = {"optim": {"lr": 1e-12, "weight_decay": 0.0}}
 SMOOTH = {"suppress": "anisotropic"}
-PRETRAINED = (
-    "MoCo",
-    "MoCo smooth",
-    "DenseCL",
-    "DenseCL smooth",
-    "object crops",
-    "HCL",
-    "patch",
-    "supervised",
-)
 
 
 def arms(lab: Lab) -> list[Arm]:
@@ -67,10 +56,6 @@ def beyond_random(lab: Lab) -> list[PairedDifference]:
     ]
 
 
-def groups(lab: Lab) -> dict[str, Sequence[str]]:
-    return {"": [*PRETRAINED, "random"]}
-
-
 STUDY = Study(
     name="transfer",
     summary="Detection, segmentation, labels and breeds after nine kinds of pretraining with equal steps",
@@ -86,8 +71,7 @@ STUDY = Study(
               beyond_random),
     ),
     figures=(
-        Figure("objects", "Objects in scenes", "arm", "AP50, mIoU, mAP", ("detect/ap50", "segment/miou", "map"),
-               groups),
-        Figure("classes", "Classes", "arm", "accuracy", ("fine", "disjoint"), groups),
+        Figure("objects", "Objects in scenes", "arm", "AP50, mIoU, mAP", ("detect/ap50", "segment/miou", "map")),
+        Figure("classes", "Classes", "arm", "accuracy", ("fine", "disjoint")),
     ),
 )  # fmt: skip

@@ -83,10 +83,6 @@ def groups(lab: Lab) -> dict[str, Sequence[str]]:
     return {"": sweep(lab)}
 
 
-def every(lab: Lab) -> dict[str, Sequence[str]]:
-    return {"": [a.name for a in arms(lab)]}
-
-
 STUDY = Study(
     name="tune",
     summary="A trained model tuned away from texture: shape bias against what it knew, as α and --keep turn",
@@ -106,7 +102,7 @@ STUDY = Study(
     ),
     figures=(
         Figure("dial", "As α turns", "α", "share", ("shape_bias", "own/accuracy", "own/corrupted", "ood", "own/sketch"), groups),
-        Figure("arms", "What each part does", "", "share", ("shape_bias", "own/accuracy", "ood"), every),
+        Figure("arms", "What each part does", "", "share", ("shape_bias", "own/accuracy", "ood")),
     ),
     tunes=True,
 )  # fmt: skip
