@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from cuewise.audits.answerer import Answerer, Ids, Unasked
 from cuewise.audits.audit import Needs
+from cuewise.audits.figures import table
 from cuewise.audits.subject import Named, Subject
 from cuewise.data import Dataset
 
@@ -37,10 +38,14 @@ class Answers:
     def image_name(self, row: int) -> str:
         return self.data.name(int(self.index[row]))
 
+    def named(self, row: int) -> tuple[str, str]:
+        """The true class and the answer."""
+        return self.classes[self.labels[row]], self.classes[self.response[row]]
+
     def part(self, rows: Ids) -> Answers:
         """Some of the rows."""
-        kept = (self.index[rows], self.labels[rows], self.response[rows], self.proba[rows])
-        return replace(self, index=kept[0], labels=kept[1], response=kept[2], proba=kept[3])
+        kept = {name: getattr(self, name)[rows] for name in ("index", "labels", "response", "proba")}
+        return replace(self, **kept)
 
 
 def labelled(subject: Subject) -> list[Named]:
@@ -110,8 +115,20 @@ def decisions_table(answers: Answers, title: str, **columns: Sequence[Any]) -> d
         [answers.classes[k] for k in answers.response],
         answers.correct.tolist(),
     ]
-    return {
-        "title": title,
-        "columns": ["image", "label", "response", "correct", *columns],
-        "rows": [list(row) for row in zip(*fixed, *columns.values())],
-    }
+    rows = [list(row) for row in zip(*fixed, *columns.values())]
+    return table(title, ["image", "label", "response", "correct", *columns], rows)
+
+
+def mistake(
+    subject: Subject, answers: Answers, row: int, name: str, badge: str, more: str = ""
+) -> dict[str, Any]:
+    """An item of a gallery: an image that the model took for another class; `more` ends its caption."""
+    truth, response = answers.named(row)
+    return subject.item(
+        answers.data.image(int(answers.index[row])),
+        name,
+        f"{truth}: said {response}{more}",
+        badge,
+        f"an image of {truth} that the model took for {response}",
+        of=answers.image_name(row),
+    )

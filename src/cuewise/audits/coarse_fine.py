@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cuewise.audits.answerer import Unasked
-from cuewise.audits.answers import Answers, answers, decisions_table
+from cuewise.audits.answers import Answers, answers, decisions_table, mistake
 from cuewise.audits.audit import Finding, audit
+from cuewise.audits.figures import figure, series, table
 from cuewise.audits.kinds import AuditOption, Kind
 from cuewise.audits.subject import Subject
 from cuewise.audits.superclasses import read_superclasses
@@ -59,7 +60,7 @@ BREEDS = "shapes:fine?n={n}&part={part}&size={size}"
 def coarse_fine(subject: Subject) -> Finding:
     """coarse: the answer lies in the true class's superclass; fine: it is the true class (S1, section 4.2)."""
     out = Finding()
-    rows: list[dict[str, Any]] = []
+    drawn: list[dict[str, Any]] = []
     for answered, kind_of in asked(subject):
         kinds = np.array([kind_of.get(name, "") for name in answered.classes])
         inside = np.flatnonzero(kinds[answered.labels] != "")
@@ -70,24 +71,18 @@ def coarse_fine(subject: Subject) -> Finding:
         out.add(found[0], chance=guessed_kind(kinds, answered.labels[inside]))
         out.add(found[1], chance=1 / len(answered.classes))
         title = f"Kind and breed on {answered.name}, image by image"
-        table = decisions_table(answered, title, kind=kinds[answered.labels].tolist(), coarse=coarse.tolist())
-        table["rows"] = [table["rows"][i] for i in inside]
-        table["pairs"] = {found[0].name: "coarse", found[1].name: "correct"}
-        out.tables[f"coarse_fine/{answered.name}/decisions"] = table
+        listed = decisions_table(
+            answered, title, kind=kinds[answered.labels].tolist(), coarse=coarse.tolist()
+        )
+        listed["rows"] = [listed["rows"][i] for i in inside]
+        listed["pairs"] = {found[0].name: "coarse", found[1].name: "correct"}
+        out.tables[f"coarse_fine/{answered.name}/decisions"] = listed
         out.tables[f"coarse_fine/{answered.name}"] = by_kind(answered, kinds, coarse)
-        rows += [{"name": answered.name, **_bars(found)}]
+        drawn.append(series(answered.name, ["kind (coarse)", "breed (fine)"], found))
         out.galleries.setdefault("coarse_fine", breed_mistakes(subject, answered, coarse, inside))
     if not out.scores:
         raise Unasked("no class of the test sets has a superclass in --superclasses")
-    if rows:
-        out.figures["coarse_fine"] = {
-            "title": "Right kind, right breed",
-            "kind": "bars",
-            "xlabel": "",
-            "ylabel": "accuracy",
-            "series": rows,
-            "facet": True,
-        }
+    out.figures["coarse_fine"] = figure("bars", "Right kind, right breed", "", *drawn, facet=True)
     return out
 
 
@@ -145,20 +140,7 @@ def by_kind(answers: Answers, kinds: NDArray[np.str_], coarse: NDArray[np.bool_]
         rows.append(
             [kind, breeds, int(own.sum()), float(coarse[own].mean()), float(answers.correct[own].mean())]
         )
-    return {
-        "title": f"Kind and breed on {answers.name}",
-        "columns": ["kind", "breeds", "images", "coarse", "fine"],
-        "rows": rows,
-    }
-
-
-def _bars(found: Sequence[Score]) -> dict[str, Any]:
-    return {
-        "x": ["kind (coarse)", "breed (fine)"],
-        "y": [s.value for s in found],
-        "low": [s.low for s in found],
-        "high": [s.high for s in found],
-    }
+    return table(f"Kind and breed on {answers.name}", ["kind", "breeds", "images", "coarse", "fine"], rows)
 
 
 def breed_mistakes(
@@ -168,16 +150,8 @@ def breed_mistakes(
     wrong = [i for i in inside if not answers.correct[i]]
     near = [i for i in wrong if coarse[i]][: shown // 2]
     chosen = near + [i for i in wrong if not coarse[i]][: shown - len(near)]
-    items = []
-    for n, i in enumerate(chosen):
-        truth, response = answers.classes[answers.labels[i]], answers.classes[answers.response[i]]
-        items.append(
-            {
-                "image": subject.picture(answers.data.image(int(answers.index[i])), f"breed-{n}"),
-                "of": answers.image_name(i),
-                "caption": f"{truth}: said {response}",
-                "badge": "right kind" if coarse[i] else "wrong kind",
-                "alt": f"an image of {truth} that the model took for {response}",
-            }
-        )
+    items = [
+        mistake(subject, answers, i, f"breed-{n}", "right kind" if coarse[i] else "wrong kind")
+        for n, i in enumerate(chosen)
+    ]
     return {"title": f"Breeds taken for others on {answers.name}", "items": items}

@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cuewise import scores
-from cuewise.audits.answers import Answers, answers, decisions_table, needs_labelled
+from cuewise.audits.answers import Answers, answers, decisions_table, mistake, needs_labelled
 from cuewise.audits.audit import Finding, audit
+from cuewise.audits.figures import figure, histogram
 from cuewise.audits.kinds import Kind
 from cuewise.audits.subject import Subject
 from cuewise.scores import Z95, Score
@@ -67,9 +68,9 @@ def confidence(subject: Subject) -> Finding:
             scores.mean(f"entropy/{answered.name}", nats[right], f"{own}, nats"),
             calibration_score(answered, top, np.random.default_rng(subject.seed)),
         ]
-        columns: dict[str, Any] = {"probability": true, "confidence": top, "entropy": nats}
-        columns = {key: np.round(values, 6).tolist() for key, values in columns.items()}
-        table = decisions_table(answered, f"Confidence on {answered.name}, image by image", **columns)
+        columns = {"probability": true, "confidence": top, "entropy": nats}
+        rounded = {key: np.round(values, 6).tolist() for key, values in columns.items()}
+        table = decisions_table(answered, f"Confidence on {answered.name}, image by image", **rounded)
         accuracy = (
             f"linear/{answered.name}",
             f"head/{answered.name}/accuracy",
@@ -82,28 +83,23 @@ def confidence(subject: Subject) -> Finding:
         }
         out.tables[f"confidence/{answered.name}/decisions"] = table
         reliability.append({"name": answered.name, **reliability_series(top, right)})
-        spread.append({"name": answered.name, **histogram(true)})
+        spread.append(histogram(answered.name, true, 20))
         if "confidence" not in out.galleries:
             out.galleries["confidence"] = surest_mistakes(subject, answered, top)
-    if reliability:
-        out.figures["confidence/reliability"] = {
-            "title": "Accuracy at each confidence",
-            "kind": "lines",
-            "xlabel": "confidence",
-            "ylabel": "accuracy",
-            "series": reliability,
-            "facet": True,
-            "diagonal": True,
-            "note": "On the dashed line a model is right as often as it says; below it, it is too sure.",
-        }
-        out.figures["confidence/probability"] = {
-            "title": "Probability of the true class",
-            "kind": "histogram",
-            "xlabel": "probability of the true class",
-            "ylabel": "share of images",
-            "series": spread,
-            "facet": True,
-        }
+    note = "On the dashed line a model is right as often as it says; below it, it is too sure."
+    out.figures["confidence/reliability"] = figure(
+        "lines",
+        "Accuracy at each confidence",
+        "confidence",
+        *reliability,
+        facet=True,
+        diagonal=True,
+        note=note,
+    )
+    title = "Probability of the true class"
+    out.figures["confidence/probability"] = figure(
+        "histogram", title, title.lower(), *spread, ylabel="share of images", facet=True
+    )
     return out
 
 
@@ -148,26 +144,12 @@ def reliability_series(top: Floats, correct: NDArray[np.bool_]) -> dict[str, Any
     return series
 
 
-def histogram(values: Floats, bins: int = 20) -> dict[str, list[float]]:
-    """Edges and shares of [0, 1] in equal bins."""
-    counts, edges = np.histogram(values, bins, (0.0, 1.0))
-    return {"x": edges.round(6).tolist(), "y": (counts / max(1, len(values))).tolist()}
-
-
 def surest_mistakes(subject: Subject, answers: Answers, top: Floats) -> dict[str, Any]:
     """The mistakes the model was surest of."""
     wrong = np.flatnonzero(~answers.correct)
-    items = []
-    for n, row in enumerate(wrong[np.argsort(-top[wrong], kind="stable")][:SHOWN]):
-        truth, response = answers.classes[answers.labels[row]], answers.classes[answers.response[row]]
-        picture = answers.data.image(int(answers.index[row]))
-        items.append(
-            {
-                "image": subject.picture(picture, f"mistake-{n}"),
-                "of": answers.image_name(row),
-                "caption": f"{truth}: said {response}, {100 * top[row]:.0f} % sure",
-                "badge": "wrong",
-                "alt": f"an image of {truth} that the model took for {response}",
-            }
-        )
+    surest = wrong[np.argsort(-top[wrong], kind="stable")][:SHOWN]
+    items = [
+        mistake(subject, answers, row, f"mistake-{n}", "wrong", f", {100 * top[row]:.0f} % sure")
+        for n, row in enumerate(surest)
+    ]
     return {"title": f"Surest mistakes on {answers.name}", "items": items}

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from cuewise.audits.answerer import Unasked
 from cuewise.audits.audit import Finding, audit
+from cuewise.audits.figures import figure, histogram, table
 from cuewise.audits.kinds import Kind
 from cuewise.audits.rank_statistics import auroc, average_precision, resampled
 from cuewise.audits.regions import Metric, Model, annotated_sets, embedded_places, space_of
@@ -89,25 +90,15 @@ def context(subject: Subject) -> Finding:
                 subject.seed,
             )
             out.add(ap, chance=chance_of(found, judged))
-        out.figures[f"context/{name}"] = histogram(name, space, found)
-        rows.append([name, len(units), int(found.out.sum()), int((~found.out).sum()),
-                     float(found.distance[found.out].mean()), float(found.distance[~found.out].mean())])  # fmt: skip
+        out.figures[f"context/{name}"] = distances(name, space, found)
+        far, near = found.distance[found.out], found.distance[~found.out]
+        rows.append([name, len(units), len(far), len(near), float(far.mean()), float(near.mean())])
     if not out.scores:
         raise Unasked(
             "no test set says which objects are out of context: column context=out of a table, or shapes:scenes"
         )
-    out.tables["context"] = {
-        "title": "Objects in and out of context",
-        "columns": [
-            "test set",
-            "images",
-            "out of context",
-            "in context",
-            "mean distance out",
-            "mean distance in",
-        ],
-        "rows": rows,
-    }
+    columns = ["test set", "images", "out of context", "in context", "mean distance out", "mean distance in"]
+    out.tables["context"] = table("Objects in and out of context", columns, rows)
     return out
 
 
@@ -139,26 +130,17 @@ def measure(model: Model, data: Dataset, space: Metric, images: list[int]) -> Ob
 def chance_of(found: Objects, judged: list[NDArray[np.int64]]) -> float:
     """Mean average precision of a random order of each image's objects, by drawing."""
     rng = np.random.default_rng(0)
-    return float(
-        np.mean(
-            [average_precision(rng.random(len(own)), found.out[own]) for own in judged for _ in range(20)]
-        )
-    )
+    drawn = [average_precision(rng.random(len(own)), found.out[own]) for own in judged for _ in range(20)]
+    return float(np.mean(drawn))
 
 
-def histogram(name: str, space: Metric, found: Objects) -> dict[str, Any]:
+def distances(name: str, space: Metric, found: Objects) -> dict[str, Any]:
     """Distances of objects in and out of context."""
     edges = np.linspace(found.distance.min(), found.distance.max() + 1e-9, BINS + 1)
-    drawn = []
-    for what, rows in (("in context", ~found.out), ("out of context", found.out)):
-        counts = np.histogram(found.distance[rows], edges)[0]
-        drawn.append(
-            {"name": what, "x": edges.round(6).tolist(), "y": (counts / max(1, rows.sum())).tolist()}
-        )
-    return {
-        "title": f"Distance of objects to their scenes on {name}",
-        "kind": "histogram",
-        "xlabel": "distance in the ball" if space.curvature is not None else "1 − cosine",
-        "ylabel": "share of objects",
-        "series": drawn,
-    }
+    drawn = [
+        histogram(what, found.distance[rows], edges)
+        for what, rows in (("in context", ~found.out), ("out of context", found.out))
+    ]
+    xlabel = "distance in the ball" if space.curvature is not None else "1 − cosine"
+    title = f"Distance of objects to their scenes on {name}"
+    return figure("histogram", title, xlabel, *drawn, ylabel="share of objects")

@@ -12,7 +12,7 @@ from cuewise.audits.audit import Finding, Needs, audit
 from cuewise.audits.change import AS_IT_IS, CLEAN, Change, Copies, Input, change
 from cuewise.audits.changed import chance, mean_share, protocol_of, right, share
 from cuewise.audits.engine import copies
-from cuewise.audits.figures import figure, series
+from cuewise.audits.figures import figure, series, table
 from cuewise.audits.head import IMAGENET
 from cuewise.audits.kinds import AuditOption, Kind
 from cuewise.audits.measures import Right
@@ -88,7 +88,7 @@ def corruption(subject: Subject) -> Finding:
     assert subject.base is not None
     score = mce_score(subject, subject.base[1], cube, protocol)
     out.scores += [] if score is None else [score]
-    out.tables["corruption"] = table(cube, types)
+    out.tables["corruption"] = type_table(cube, types)
     names = [in_words(c) for c in NAMES]
     out.figures["corruption/types"] = figure(
         "bars",
@@ -138,9 +138,9 @@ def on_disk(subject: Subject, name: str, data: Dataset) -> Finding:
     if cells.complete:
         out.scores += [s for s in (mce_score(subject, data, cube, protocol),) if s is not None]
     types = {c: mean_there(f"corruption/{c}/accuracy", cube[:, k], protocol) for k, c in enumerate(NAMES)}
-    out.tables["corruption"] = table(cube, {c: s for c, s in types.items() if s is not None})
-    found = [(in_words(c), s) for c, s in types.items() if s is not None]
-    drawn = series(subject.name, [c for c, _ in found], [s for _, s in found])
+    found = {c: s for c, s in types.items() if s is not None}
+    out.tables["corruption"] = type_table(cube, found)
+    drawn = series(subject.name, [in_words(c) for c in found], list(found.values()))
     out.figures["corruption/types"] = figure("bars", f"Accuracy by corruption: {name}", "corruption", drawn)
     return out
 
@@ -196,20 +196,15 @@ def mce_score(subject: Subject, data: Dataset, cube: Right, protocol: str) -> Sc
     return mce(counted, COUNTED, ALEXNET, f"{protocol}; reference AlexNet")
 
 
-def table(cube: Right, types: dict[str, Score]) -> dict[str, Any]:
+def type_table(cube: Right, types: dict[str, Score]) -> dict[str, Any]:
     """One row per corruption: accuracy by severity and their mean."""
     rows = []
     for name, score in types.items():
-        part = cube[:, NAMES.index(name)]
-        there = [not np.isnan(part[:, j]).all() for j in range(len(SEVERITIES))]
-        levels = [share("", part[:, j], "").value if there[j] else None for j in range(len(SEVERITIES))]
+        cells = cube[:, NAMES.index(name)].T
+        levels = [None if np.isnan(cell).all() else share("", cell, "").value for cell in cells]
         rows.append([in_words(name), CORRUPTIONS[name].family, *levels, score.value, score.low, score.high])
     columns = ["corruption", "family", *(f"severity {s}" for s in SEVERITIES), "mean", "low", "high"]
-    return {
-        "title": "Accuracy under corruption (the last four do not count in means of 15)",
-        "columns": columns,
-        "rows": rows,
-    }
+    return table("Accuracy under corruption (the last four do not count in means of 15)", columns, rows)
 
 
 def strips(subject: Subject, cube: Right) -> dict[str, Any]:
@@ -225,14 +220,9 @@ def strips(subject: Subject, cube: Right) -> dict[str, Any]:
     for k, name in enumerate(NAMES):
         strip = np.concatenate([small[0], *small[1 + k * 5 : 6 + k * 5]], axis=1)
         first, last = (share("", cube[:, k, j], "").value for j in (0, -1))
-        items.append(
-            {
-                "image": subject.picture(strip, f"corruption-{name}"),
-                "caption": f"{in_words(name)}: {first:.0%} right at severity 1, {last:.0%} at 5",
-                "badge": "",
-                "alt": f"an image as it is and under {in_words(name)} of severity 1 to 5",
-            }
-        )
+        caption = f"{in_words(name)}: {first:.0%} right at severity 1, {last:.0%} at 5"
+        alt = f"an image as it is and under {in_words(name)} of severity 1 to 5"
+        items.append(subject.item(strip, f"corruption-{name}", caption, "", alt))
     return {"title": "One image under each corruption: as it is, then severity 1 to 5", "items": items}
 
 

@@ -7,6 +7,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from cuewise.audits.figures import table
 from cuewise.scores import Score, proportion
 
 # "cat7-elephant1.png": shape of cat 7, texture of elephant 1
@@ -67,10 +68,7 @@ def shape_bias_scores(decisions: Sequence[Decision], protocol: str) -> tuple[lis
         own = [d for d in asked if d.shape == name]
         s, t = sum(d.response == d.shape for d in own), sum(d.response == d.texture for d in own)
         rows.append([name, len(own), s, t, len(own) - s - t, s / (s + t) if s + t else None])
-    table = {
-        "title": f"Shape bias by shape class ({len(decisions) - len(asked)} images with equal cues dropped)",
-        "columns": ["class", "images", "shape", "texture", "neither", "shape bias"],
-        "rows": rows,
-        "dropped": len(decisions) - len(asked),
-    }
-    return scores, table
+    dropped = len(decisions) - len(asked)
+    title = f"Shape bias by shape class ({dropped} images with equal cues dropped)"
+    columns = ["class", "images", "shape", "texture", "neither", "shape bias"]
+    return scores, table(title, columns, rows, dropped=dropped)

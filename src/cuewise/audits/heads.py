@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from cuewise import scores
 from cuewise.audits.answerer import Unasked
 from cuewise.audits.audit import Finding, audit
+from cuewise.audits.figures import figure, table
 from cuewise.audits.kinds import Kind
 from cuewise.audits.subject import Subject
 from cuewise.encoders import load_encoder
@@ -67,13 +68,23 @@ def heads(subject: Subject) -> Finding:
         raise Unasked(
             "no labelled test set on which the probe is ever right: give --test with one folder per class"
         )
-    out.tables["heads"] = table(found, blocks)
-    out.figures["heads"] = bars(
-        "Share of each head in right predictions", "mean share", blocks, _means(found)
-    )
-    out.figures["heads/largest"] = bars(
-        "The head that adds most", "share of right predictions", blocks, _largest(found)
-    )
+    means = {name: shares.mean(0) for name, shares in found.items()}
+    largest = {name: most_often(shares) for name, shares in found.items()}
+    columns = ["test set", "right", "entropy (bits)", *(c for h in blocks for c in (h, f"{h} largest"))]
+    rows = [
+        [
+            name,
+            len(shares),
+            entropy_bits(means[name]),
+            *np.stack([means[name], largest[name]], 1).ravel().tolist(),
+        ]
+        for name, shares in found.items()
+    ]
+    out.tables["heads"] = table("Heads of right predictions", columns, rows)
+    title, label = "Share of each head in right predictions", "mean share"
+    out.figures["heads"] = figure("bars", title, "head", *bars(blocks, means), ylabel=label)
+    title, label = "The head that adds most", "share of right predictions"
+    out.figures["heads/largest"] = figure("bars", title, "head", *bars(blocks, largest), ylabel=label)
     return out
 
 
@@ -109,54 +120,15 @@ def head_scores(
     low, high = np.quantile(draws, [0.025, 0.975])
     most = np.log2(len(blocks))
     note = f"{how}; entropy of the mean share, at most {most:.3g} bits; bootstrap"
-    bits = Score(
-        f"heads/entropy_bits/{name}",
-        value,
-        min(float(low), value),
-        max(float(high), value),
-        len(shares),
-        note,
-    )
-    return [*out, bits]
+    low, high = min(float(low), value), max(float(high), value)
+    return [*out, Score(f"heads/entropy_bits/{name}", value, low, high, len(shares), note)]
 
 
-def _means(found: dict[str, NDArray[np.float64]]) -> dict[str, list[float]]:
-    return {name: shares.mean(0).tolist() for name, shares in found.items()}
+def most_often(shares: NDArray[np.float64]) -> NDArray[np.float64]:
+    """How often each head has the largest share."""
+    return np.bincount(shares.argmax(1), minlength=shares.shape[1]) / len(shares)
 
 
-def _largest(found: dict[str, NDArray[np.float64]]) -> dict[str, list[float]]:
-    return {
-        name: (np.bincount(shares.argmax(1), minlength=shares.shape[1]) / len(shares)).tolist()
-        for name, shares in found.items()
-    }
-
-
-def table(found: dict[str, NDArray[np.float64]], blocks: Blocks) -> dict[str, Any]:
-    """One row per test set: right predictions, entropy, then for each head its mean share and how often it is the largest."""
-    means, largest = _means(found), _largest(found)
-    rows = [
-        [
-            name,
-            len(shares),
-            entropy_bits(shares.mean(0)),
-            *(x for pair in zip(means[name], largest[name]) for x in pair),
-        ]
-        for name, shares in found.items()
-    ]
-    columns = [c for h in blocks for c in (h, f"{h} largest")]
-    return {
-        "title": "Heads of right predictions",
-        "columns": ["test set", "right", "entropy (bits)", *columns],
-        "rows": rows,
-    }
-
-
-def bars(title: str, ylabel: str, blocks: Blocks, values: dict[str, list[float]]) -> dict[str, Any]:
-    """A figure with a group of bars for each test set."""
-    return {
-        "title": title,
-        "kind": "bars",
-        "xlabel": "head",
-        "ylabel": ylabel,
-        "series": [{"name": name, "x": list(blocks), "y": y} for name, y in values.items()],
-    }
+def bars(blocks: Blocks, values: dict[str, NDArray[np.float64]]) -> list[dict[str, Any]]:
+    """A group of bars for each test set."""
+    return [{"name": name, "x": list(blocks), "y": y.tolist()} for name, y in values.items()]

@@ -124,8 +124,7 @@ def asked(subject: Subject) -> list[Named]:
     """Sets of which shape and something else is known: the test sets, the stimuli; with the embedded data two of their own."""
     if subject.embedded:
         return list(_embedded(subject.encoder.card.size))
-    named = [*subject.test, *([subject.conflict] if subject.conflict else [])]
-    return [(name, data) for name, data in named if _knows_shapes(data)]
+    return [(name, data) for name, data in [*subject.test, *subject.conflicts] if _knows_shapes(data)]
 
 
 def _knows_shapes(data: Dataset) -> bool:

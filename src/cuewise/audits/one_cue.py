@@ -48,18 +48,16 @@ def ask(subject: Subject, kind: str, change: Change, what: str) -> Finding:
         for name, data in given:
             label = f"{kind}/accuracy" if len(given) == 1 else f"{kind}/{name}/accuracy"
             out.add(on_set(subject, name, data, label), chance=1 / len(subject.classes_for(data)))
-        names = [name for name, _ in given]
-    else:
-        hits = right(subject, [CLEAN, change])
-        protocol = protocol_of(subject, f"{what} copies")
-        out.add(share(f"{kind}/accuracy", hits[:, 1], protocol), chance=chance(subject))
-        names = [what]
-        out.galleries[kind] = gallery(subject, change, kind, what)
-        clean = share("clean", hits[:, 0], protocol)
-        drawn = series(subject.name, ["as it is", what], [clean, out.scores[0]])
-        out.figures[kind] = figure("bars", f"Accuracy on {what} copies", "copies", drawn)
+        drawn = series(subject.name, [name for name, _ in given], out.scores)
+        out.figures[kind] = figure("bars", f"Accuracy: {what}", "set", drawn)
         return out
-    out.figures[kind] = figure("bars", f"Accuracy: {what}", "set", series(subject.name, names, out.scores))
+    hits = right(subject, [CLEAN, change])
+    protocol = protocol_of(subject, f"{what} copies")
+    out.add(share(f"{kind}/accuracy", hits[:, 1], protocol), chance=chance(subject))
+    out.galleries[kind] = gallery(subject, change, kind, what)
+    clean = share("clean", hits[:, 0], protocol)
+    drawn = series(subject.name, ["as it is", what], [clean, out.scores[0]])
+    out.figures[kind] = figure("bars", f"Accuracy on {what} copies", "copies", drawn)
     return out
 
 
@@ -102,12 +100,7 @@ def gallery(subject: Subject, change: Change, kind: str, what: str) -> dict[str,
         pair = render.views(data.image(i), data.name(i), i, render.attached(i))[viewer.input.key]
         answer = answerer.classes[answers[row]] if answers[row] >= 0 else "nothing"
         true = answerer.classes[labels[i]] if labels[i] >= 0 else "another class"
-        items.append(
-            {
-                "image": subject.picture(np.concatenate(list(pair), axis=1), f"{kind}-{n}"),
-                "caption": f"{true}: said {answer}",
-                "badge": "right" if answers[row] == labels[i] else "wrong",
-                "alt": f"an image of {true} and its {what} copy",
-            }
-        )
+        picture, badge = np.concatenate(list(pair), axis=1), "right" if answers[row] == labels[i] else "wrong"
+        alt = f"an image of {true} and its {what} copy"
+        items.append(subject.item(picture, f"{kind}-{n}", f"{true}: said {answer}", badge, alt))
     return {"title": f"Images and their {what} copies", "items": items}

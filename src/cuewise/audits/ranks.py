@@ -19,7 +19,7 @@ from cuewise.audits.figures import figure, series
 from cuewise.audits.head import Grouped, Head
 from cuewise.audits.kinds import Kind
 from cuewise.audits.measures import cues_of
-from cuewise.audits.subject import Named, Subject
+from cuewise.audits.subject import Subject
 from cuewise.data import Dataset
 from cuewise.probes.probe import Features
 
@@ -38,8 +38,7 @@ def single(subject: Subject) -> list[tuple[str, str, Dataset]]:
 
 
 def needed(subject: Subject) -> Needs:
-    conflict: list[Named] = [subject.conflict] if subject.conflict else []
-    return Needs(sets=[*conflict, *((name, data) for _, name, data in single(subject))])
+    return Needs(sets=[*subject.conflicts, *((name, data) for _, name, data in single(subject))])
 
 
 @audit(

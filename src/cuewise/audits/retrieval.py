@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from cuewise import scores
 from cuewise.audits.answerer import Ids, Unasked
 from cuewise.audits.audit import Finding, Needs, audit
+from cuewise.audits.figures import figure, series, table
 from cuewise.audits.kinds import Kind
 from cuewise.audits.measures import cues_of
 from cuewise.audits.subject import Named, Subject
@@ -47,7 +48,7 @@ CHUNK = 1024  # queries at a time
             "Mean share of the 5 nearest conflict images that have the texture of the query.",
         ),
     ),
-    needs=lambda s: needs(s),
+    needs=lambda s: Needs(sets=[searched(s), *s.conflicts]),
     needs_answers=False,
 )
 def retrieval(subject: Subject) -> Finding:
@@ -61,9 +62,9 @@ def retrieval(subject: Subject) -> Finding:
     protocol = (
         f"cosine on pooled features, {near.shape[1]} nearest of {len(near)} images of {name}, query left out"
     )
+    names, shares = [data.name(int(i)) for i in found.index], same(found.labels, near)
     if data.labels is not None:
-        _score(out, "retrieval/class", same(found.labels, near), found.labels, protocol)
-    names = [data.name(int(i)) for i in found.index]
+        _score(out, "retrieval/class", shares, found.labels, protocol)
     words = [data.classes[k] if k >= 0 else "" for k in found.labels]
     out.galleries["retrieval"] = {
         "title": f"Nearest images, {name}",
@@ -72,8 +73,17 @@ def retrieval(subject: Subject) -> Finding:
     }
     if subject.conflict is not None:
         _conflicts(out, subject)
-    _figure(out, subject)
-    _table(out, names if data.labels is not None else [], found.labels, near)
+    if out.scores:
+        drawn = series(subject.name, [s.name.partition("/")[2] for s in out.scores], out.scores)
+        title = f"What the {K} nearest images share with the query"
+        out.figures["retrieval"] = figure("bars", title, "", drawn, ylabel="share of neighbours")
+    if data.labels is not None:
+        out.tables["retrieval/decisions"] = table(
+            "Share of neighbours of the same class, image by image",
+            ["image", "same class"],
+            [[n, round(float(v), 6)] for n, v in zip(names, shares)],
+            pairs={"retrieval/class": "same class"},
+        )
     return out
 
 
@@ -86,11 +96,6 @@ def finite(found: Embeddings) -> Embeddings:
     """The rows whose features are numbers."""
     good = np.isfinite(found.features).all(1)
     return replace(found, features=found.features[good], index=found.index[good], labels=found.labels[good])
-
-
-def needs(subject: Subject) -> Needs:
-    """The searched set and the conflicts, as they are."""
-    return Needs(sets=[searched(subject), *([subject.conflict] if subject.conflict else [])])
 
 
 def neighbours(features: NDArray[np.float32], k: int) -> Ids:
@@ -137,19 +142,19 @@ def _conflicts(out: Finding, subject: Subject) -> None:
     protocol = (
         f"cosine on pooled features, {near.shape[1]} nearest of {len(rows)} images of {name}, query left out"
     )
-    table: dict[str, Any] = {"image": [data.name(int(found.index[i])) for i in rows]}
+    columns: dict[str, Any] = {"image": [data.name(int(found.index[i])) for i in rows]}
     for place, cue in enumerate(("shape", "texture")):
         lines = [c[place] for c in (cues[i] for i in rows) if c is not None]
         labels = np.unique(lines, return_inverse=True)[1].astype(np.int64)
         shares = same(labels, near)
-        table[cue] = shares.round(6).tolist()
+        columns[cue] = shares.round(6).tolist()
         _score(out, f"retrieval/{cue}", shares, labels, protocol)
-    out.tables["retrieval/conflicts/decisions"] = {
-        "title": f"Share of neighbours with the same cue, {name}",
-        "columns": ["image", "same shape", "same texture"],
-        "rows": [list(row) for row in zip(*table.values())],
-        "pairs": {"retrieval/shape": "same shape", "retrieval/texture": "same texture"},
-    }
+    out.tables["retrieval/conflicts/decisions"] = table(
+        f"Share of neighbours with the same cue, {name}",
+        ["image", "same shape", "same texture"],
+        [list(row) for row in zip(*columns.values())],
+        pairs={"retrieval/shape": "same shape", "retrieval/texture": "same texture"},
+    )
 
 
 def _rows(
@@ -163,43 +168,7 @@ def _rows(
             alike = words[i] == words[q]
             badge = "query" if place == 0 else "" if not words[q] else "same" if alike else "other"
             text = words[i] or names[i]
-            items.append(
-                {
-                    "image": subject.picture(data.image(int(index[i])), f"retrieval-{row}-{place}"),
-                    "of": names[i],
-                    "row": names[q],
-                    "caption": text,
-                    "badge": badge,
-                    "alt": f"query: {text}" if place == 0 else f"neighbour {place} of {names[q]}: {text}",
-                }
-            )
+            alt = f"query: {text}" if place == 0 else f"neighbour {place} of {names[q]}: {text}"
+            picture, called = data.image(int(index[i])), f"retrieval-{row}-{place}"
+            items.append(subject.item(picture, called, text, badge, alt, of=names[i], row=names[q]))
     return items
-
-
-def _figure(out: Finding, subject: Subject) -> None:
-    if out.scores:
-        out.figures["retrieval"] = {
-            "title": f"What the {K} nearest images share with the query",
-            "kind": "bars",
-            "xlabel": "",
-            "ylabel": "share of neighbours",
-            "series": [
-                {
-                    "name": subject.name,
-                    "x": [s.name.partition("/")[2] for s in out.scores],
-                    "y": [s.value for s in out.scores],
-                    "low": [s.low for s in out.scores],
-                    "high": [s.high for s in out.scores],
-                }
-            ],
-        }
-
-
-def _table(out: Finding, names: list[str], labels: Ids, near: Ids) -> None:
-    if names:
-        out.tables["retrieval/decisions"] = {
-            "title": "Share of neighbours of the same class, image by image",
-            "columns": ["image", "same class"],
-            "rows": [[n, round(float(v), 6)] for n, v in zip(names, same(labels, near))],
-            "pairs": {"retrieval/class": "same class"},
-        }

@@ -14,6 +14,7 @@ from torch import nn
 from cuewise.audits import plan, sets
 from cuewise.audits.audit import Audit, Finding, choose
 from cuewise.audits.engine import Engine
+from cuewise.audits.figures import table
 from cuewise.audits.keys import data_key
 from cuewise.audits.names import folder_names, short_names, unique_names
 from cuewise.audits.parquet import write_tables
@@ -177,9 +178,8 @@ def ask(
 def _question_key(subject: Subject, question: Audit) -> str:
     from cuewise import __version__
 
-    data = [d for _, d in [*subject.test, *([subject.conflict] if subject.conflict else [])]]
-    data += [d for given in subject.given.values() for _, d in given]
-    parts = [__version__, question.name, subject.key, *(data_key(d) for d in data)]
+    data = [*subject.test, *subject.conflicts, *(pair for given in subject.given.values() for pair in given)]
+    parts = [__version__, question.name, subject.key, *(data_key(d) for _, d in data)]
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 
@@ -224,12 +224,13 @@ def describe(
     words = ["cuewise audit", model, f"--out {subject.folder}", *request.words]
     words += [f"--train {' '.join(request.train)}"] if request.train else []
     words += [f"--test {' '.join(request.test)}"] if request.test else []
-    tables = {k: v for f in found.values() for k, v in f.tables.items()}
+    whole = Finding()
+    for each in found.values():
+        whole.join(each)
     if left:
         rows = [list(pair) for pair in left.items()]
-        tables["not_measured"] = {"title": "Not measured, and why", "columns": ["audit", "why"], "rows": rows}
-    asked = [*subject.test, *([subject.conflict] if subject.conflict else [])]
-    asked += subject.given.get("corrupted", [])
+        whole.tables["not_measured"] = table("Not measured, and why", ["audit", "why"], rows)
+    asked = [*subject.test, *subject.conflicts, *subject.given.get("corrupted", [])]
     roles = dict(subject.roles)
     own = subject.answers_by == "probe"
     return {
@@ -242,15 +243,15 @@ def describe(
             "run": str(subject.run) if subject.run else None,
             "answers": _answers(subject),
         },
-        "scores": [s.as_dict() for f in found.values() for s in f.scores],
-        "draws": {s.name: list(s.draws) for f in found.values() for s in f.scores if s.draws},
-        "tables": tables,
-        "figures": {k: v for f in found.values() for k, v in f.figures.items()},
-        "galleries": {k: v for f in found.values() for k, v in f.galleries.items()},
-        "chance": {k: v for f in found.values() for k, v in f.chance.items()},
-        "notes": {k: v for f in found.values() for k, v in f.notes.items()},
+        "scores": [s.as_dict() for s in whole.scores],
+        "draws": {s.name: list(s.draws) for s in whole.scores if s.draws},
+        "tables": whole.tables,
+        "figures": whole.figures,
+        "galleries": whole.galleries,
+        "chance": whole.chance,
+        "notes": whole.notes,
         "warnings": [f"--test {name}: {shared}" for name, shared in subject.overlaps.items() if own],
-        "withheld": {k: v for f in found.values() for k, v in f.withheld.items()},
+        "withheld": whole.withheld,
         "audits": {q.name: q.as_dict() for q in questions if q.name in found},
         "data": {
             "train": subject.train.fingerprint() if own else None,
@@ -279,7 +280,7 @@ def check_answerable(subject: Subject, questions: Sequence[Audit]) -> None:
     if subject.answers_by == "nothing":
         raise UserError("no labelled images to fit a probe on: give --train with one folder per class")
     reasons = []
-    for _, data in [*([subject.conflict] if subject.conflict else []), *subject.test]:
+    for _, data in [*subject.conflicts, *subject.test]:
         try:
             subject.classes_for(data)
             return

@@ -15,6 +15,8 @@ from torch import Tensor
 from cuewise import scores
 from cuewise.audits.answers import Answers, answers, decisions_table, needs_labelled
 from cuewise.audits.audit import Finding, audit
+from cuewise.audits.confidence import entropy
+from cuewise.audits.figures import figure, histogram
 from cuewise.audits.gradcam import grad_cam
 from cuewise.audits.head import Grouped, Head
 from cuewise.audits.kinds import AuditOption, Kind
@@ -126,13 +128,13 @@ def saliency_on(subject: Subject, said: Answers, ending: str) -> Finding:
     table["pairs"] = {f"saliency_area{ending}": "area", f"saliency_entropy{ending}": "spread"}
     table["split"] = ["area", "spread"]
     out.tables[f"saliency{ending}/decisions"] = table
-    out.figures[f"saliency{ending}"] = {
-        "title": f"How far saliency spreads{where}",
-        "kind": "histogram",
-        "xlabel": "share of the image at half the greatest saliency or more",
-        "ylabel": "share of images",
-        "series": [{"name": "area", **_histogram(area)}],
-    }
+    out.figures[f"saliency{ending}"] = figure(
+        "histogram",
+        f"How far saliency spreads{where}",
+        "share of the image at half the greatest saliency or more",
+        histogram("area", area, 20),
+        ylabel="share of images",
+    )
     out.galleries[f"saliency{ending}"] = gallery(subject, said, views, maps, ending.replace("/", "-"))
     return out
 
@@ -189,8 +191,7 @@ def spread_entropy(maps: Maps) -> NDArray[np.float64]:
     """−Σ p ln p in nats of each map scaled to sum 1; 0 for a map without any saliency."""
     flat = maps.reshape(len(maps), -1).astype(np.float64)
     total = flat.sum(1, keepdims=True)
-    p = flat / np.where(total > 0, total, 1)
-    return np.asarray(-np.where(p > 0, p * np.log(np.where(p > 0, p, 1)), 0).sum(1))
+    return entropy(flat / np.where(total > 0, total, 1))
 
 
 def overlay(view: NDArray[np.uint8], heat: NDArray[np.float32], side: int = SIDE) -> NDArray[np.uint8]:
@@ -204,11 +205,6 @@ def overlay(view: NDArray[np.uint8], heat: NDArray[np.float32], side: int = SIDE
     return np.clip((1 - weight) * grey + weight * coloured, 0, 255).astype(np.uint8)
 
 
-def _histogram(area: NDArray[np.float64]) -> dict[str, Any]:
-    counts, edges = np.histogram(area, 20, (0.0, 1.0))
-    return {"x": edges.round(6).tolist(), "y": (counts / max(1, len(area))).tolist()}
-
-
 def gallery(
     subject: Subject, said: Answers, views: NDArray[np.uint8], maps: Maps, ending: str
 ) -> dict[str, Any]:
@@ -216,15 +212,17 @@ def gallery(
     items = []
     pick = np.random.default_rng(subject.seed).permutation(len(said.index))[:KEPT]
     for n, i in enumerate(pick):
-        truth, response = said.classes[said.labels[i]], said.classes[said.response[i]]
-        right = bool(said.correct[i])
+        truth, response = said.named(i)
+        picture, badge = overlay(views[i], maps[i]), "right" if said.correct[i] else "wrong"
+        alt = f"saliency over an image of {truth}; the model said {response}"
         items.append(
-            {
-                "image": subject.picture(overlay(views[i], maps[i]), f"saliency{ending}-{n}"),
-                "of": said.image_name(int(i)),
-                "caption": f"{truth}: said {response}",
-                "badge": "right" if right else "wrong",
-                "alt": f"saliency over an image of {truth}; the model said {response}",
-            }
+            subject.item(
+                picture,
+                f"saliency{ending}-{n}",
+                f"{truth}: said {response}",
+                badge,
+                alt,
+                of=said.image_name(i),
+            )
         )
     return {"title": f"Where it looks, {said.name}", "items": items, "shown": SHOWN, "split": True}

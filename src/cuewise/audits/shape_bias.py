@@ -13,7 +13,7 @@ import numpy as np
 from cuewise.audits.answerer import Unasked
 from cuewise.audits.audit import Finding, Needs, audit
 from cuewise.audits.decisions import Decision, shape_bias_scores
-from cuewise.audits.figures import figure, series
+from cuewise.audits.figures import figure, series, table
 from cuewise.audits.head import imagenet16
 from cuewise.audits.kinds import AuditOption, Kind, Reference
 from cuewise.audits.measures import Asked, conflict_scores
@@ -134,7 +134,7 @@ DECISIONS = "Decisions for shape and for texture: share of images"
         ),
     ),
     headline=headline,
-    needs=lambda subject: Needs(sets=[subject.conflict] if subject.conflict else []),
+    needs=lambda subject: Needs(sets=subject.conflicts),
 )
 def shape_bias(subject: Subject) -> Finding:
     """Decisions on conflict images: shape bias, both accuracies, the table by class, examples, people beside them."""
@@ -144,7 +144,7 @@ def shape_bias(subject: Subject) -> Finding:
         )
     name, data = subject.conflict
     answerer = subject.answerer(data)
-    scores, table, asked = conflict_scores(subject.model, answerer, data, name, standard(data))
+    scores, classes, asked = conflict_scores(subject.model, answerer, data, name, standard(data))
     out = Finding()
     out.add(scores[0], chance=0.5)
     guess = 1 / len(answerer.classes)
@@ -158,13 +158,12 @@ def shape_bias(subject: Subject) -> Finding:
             replace(s, protocol=f"{s.protocol}; home-made, validity by a {NAME}") for s in out.scores
         ]
         judge_validity(out, scores[3], len(made.classes), len(answerer.classes), found)
-    out.tables["shape_bias/classes"] = table
-    out.tables["shape_bias/decisions"] = {
-        "title": "Every decision",
-        "columns": ["image", "shape", "texture", "response"],
-        "rows": [[d.image, d.shape, d.texture, d.response] for d in asked.decisions if d.shape != d.texture],
-    }
-    drawn = [_series(subject.name, table)]
+    out.tables["shape_bias/classes"] = classes
+    rows = [[d.image, d.shape, d.texture, d.response] for d in asked.decisions if d.shape != d.texture]
+    out.tables["shape_bias/decisions"] = table(
+        "Every decision", ["image", "shape", "texture", "response"], rows
+    )
+    drawn = [_series(subject.name, classes)]
     if subject.option("human") is not None:
         drawn += [beside(out, subject, asked.decisions)]
     label = "shape / (shape + texture)"
@@ -216,22 +215,20 @@ def beside(out: Finding, subject: Subject, asked: Sequence[Decision]) -> dict[st
     own = [d for d in people(file) if _stem(d.image) in stems]
     if not own:
         raise Unasked(f"--human {file}: no decision on an image of this set")
-    scores, table = shape_bias_scores(own, f"decisions of people on the same images ({file.name})")
+    scores, classes = shape_bias_scores(own, f"decisions of people on the same images ({file.name})")
     out.scores += [replace(s, name=f"human/{s.name}") for s in scores]
-    out.tables["shape_bias/human"] = {
-        **table,
-        "title": f"People: {table['title'][0].lower()}{table['title'][1:]}",
-    }
-    return _series("people", table)
+    title = f"People: {classes['title'][0].lower()}{classes['title'][1:]}"
+    out.tables["shape_bias/human"] = {**classes, "title": title}
+    return _series("people", classes)
 
 
 def _stem(image: str) -> str:
     return image.rpartition("/")[2].rpartition(".")[0] or image.rpartition("/")[2]
 
 
-def _series(name: str, table: dict[str, Any]) -> dict[str, Any]:
-    rows = [(r[0], proportion("", r[2], r[2] + r[3], "")) for r in table["rows"]]
-    return series(name, [r[0] for r in rows], [s for _, s in rows])
+def _series(name: str, classes: dict[str, Any]) -> dict[str, Any]:
+    scores = [proportion("", shape, shape + texture, "") for _, _, shape, texture, *_ in classes["rows"]]
+    return series(name, [row[0] for row in classes["rows"]], scores)
 
 
 def examples(subject: Subject, data: Dataset, asked: Asked) -> dict[str, Any]:
@@ -242,12 +239,7 @@ def examples(subject: Subject, data: Dataset, asked: Asked) -> dict[str, Any]:
     for n, j in enumerate(pick):
         d = asked.decisions[j]
         verdict = "shape" if d.response == d.shape else "texture" if d.response == d.texture else "other"
-        items.append(
-            {
-                "image": subject.picture(data.image(asked.rows[j]), f"conflict-{n}"),
-                "caption": f"shape {d.shape}, texture {d.texture}: said {d.response}",
-                "badge": verdict,
-                "alt": f"conflict image with the shape of {d.shape} and the texture of {d.texture}",
-            }
-        )
+        caption = f"shape {d.shape}, texture {d.texture}: said {d.response}"
+        alt = f"conflict image with the shape of {d.shape} and the texture of {d.texture}"
+        items.append(subject.item(data.image(asked.rows[j]), f"conflict-{n}", caption, verdict, alt))
     return {"title": "Shape against texture: what the model said", "items": items}

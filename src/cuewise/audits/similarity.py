@@ -9,6 +9,7 @@ import numpy as np
 from cuewise import scores
 from cuewise.audits.audit import Finding, Needs, audit
 from cuewise.audits.engine import inputs_of
+from cuewise.audits.figures import figure, histogram, table
 from cuewise.audits.kinds import Kind
 from cuewise.audits.pairs import PAIRS, ROLES, PairSettings, PairViews, Values, pair_work, similarities
 from cuewise.audits.subject import Subject
@@ -87,25 +88,25 @@ def similarity(subject: Subject) -> Finding:
         f"{where}, query network on both sides, evaluation mode, {len(own['positive'])} images, fixed pairs"
     )
     out = Finding([scores.mean(f"similarity/{pair}", own[pair], protocol) for pair in PAIRS])
-    out.figures["similarity"] = {
-        "title": f"Similarity of pairs ({where})",
-        "kind": "histogram",
-        "xlabel": "cosine similarity",
-        "ylabel": "share of pairs",
-        "series": [{"name": pair, **_histogram(own[pair])} for pair in PAIRS],
-        "facet": True,
-    }
-    out.tables["similarity"] = {
-        "title": "Similarity of pairs",
-        "columns": ["pair", "partner", "mean", "spread", "pairs"],
-        "rows": [_row(name, values) for name, values in found.items()],
-    }
-    out.tables["similarity/decisions"] = {
-        "title": "Similarity, image by image",
-        "columns": ["image", *PAIRS],
-        "rows": [[n, *row] for n, row in zip(names, np.stack(list(own.values()), 1).round(6).tolist())],
-        "pairs": {f"similarity/{pair}": pair for pair in PAIRS},
-    }
+    drawn = [histogram(pair, np.clip(own[pair], -1, 1), BINS, low=-1) for pair in PAIRS]
+    out.figures["similarity"] = figure(
+        "histogram",
+        f"Similarity of pairs ({where})",
+        "cosine similarity",
+        *drawn,
+        ylabel="share of pairs",
+        facet=True,
+    )
+    columns = ["pair", "partner", "mean", "spread", "pairs"]
+    rows = [_row(name, values) for name, values in found.items()]
+    out.tables["similarity"] = table("Similarity of pairs", columns, rows)
+    cosines = np.stack(list(own.values()), 1).round(6).tolist()
+    out.tables["similarity/decisions"] = table(
+        "Similarity, image by image",
+        ["image", *PAIRS],
+        [[n, *row] for n, row in zip(names, cosines)],
+        pairs={f"similarity/{pair}": pair for pair in PAIRS},
+    )
     out.galleries["similarity"] = _gallery(subject)
     return out
 
@@ -113,11 +114,6 @@ def similarity(subject: Subject) -> Finding:
 def _row(name: str, values: Values) -> list[Any]:
     pair, _, partner = name.partition(" ")
     return [pair, partner or "query network", float(values.mean()), float(values.std(ddof=1)), len(values)]
-
-
-def _histogram(values: Values) -> dict[str, list[float]]:
-    counts, edges = np.histogram(np.clip(values, -1, 1), BINS, (-1, 1))
-    return {"x": edges.round(6).tolist(), "y": (counts / max(1, len(values))).tolist()}
 
 
 def _gallery(subject: Subject) -> dict[str, Any]:
@@ -134,13 +130,6 @@ def _gallery(subject: Subject) -> dict[str, Any]:
     for row, views in enumerate(made):
         views["random"] = made[row - 1]["query"]
         for role in ("query", *PAIRS):
-            items.append(
-                {
-                    "image": subject.picture(views[role], f"pair-{row}-{role}"),
-                    "row": str(row),
-                    "caption": role,
-                    "badge": "",
-                    "alt": f"image {row + 1}: {role}",
-                }
-            )
+            alt = f"image {row + 1}: {role}"
+            items.append(subject.item(views[role], f"pair-{row}-{role}", role, "", alt, row=str(row)))
     return {"title": "The pairs that are compared", "layout": "rows", "items": items}

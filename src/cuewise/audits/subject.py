@@ -100,6 +100,11 @@ class Subject:
         return self.model.engine
 
     @property
+    def conflicts(self) -> list[Named]:
+        """The set of cue-conflict images as a list; empty where there is none."""
+        return [self.conflict] if self.conflict else []
+
+    @property
     def by_text(self) -> bool:
         """Whether texts answer: the model has no classifier of its own."""
         return self.encoder.head is None and self.encoder.text is not None
@@ -178,6 +183,12 @@ class Subject:
     def option(self, name: str) -> Any:
         """The value of an audit's own option, None where it was not given."""
         return self.settings.options.get(name)
+
+    def item(
+        self, image: NDArray[np.uint8], name: str, caption: str, badge: str, alt: str, **more: str
+    ) -> dict[str, Any]:
+        """An item of a gallery, its picture saved under `name`; more: `of` (the image it shows), `row` (items side by side)."""
+        return {"image": self.picture(image, name), **more, "caption": caption, "badge": badge, "alt": alt}
 
     def picture(self, image: NDArray[np.uint8], name: str) -> str:
         """Save a picture below the audit's folder; returns its relative path."""

@@ -120,7 +120,7 @@ def prepare(
 
 def _number_by_head(subject: Subject) -> None:
     """`train` of a model that answers by itself: the first labelled set whose classes it knows, by its own numbering."""
-    for _, data in [*([subject.conflict] if subject.conflict else []), *subject.test]:
+    for _, data in [*subject.conflicts, *subject.test]:
         try:
             answerer = subject.answerer(data)
             subject.train = sets.renamed(data, answerer.labels(data), answerer.classes)
@@ -137,7 +137,7 @@ def _number_by_head(subject: Subject) -> None:
 def _check_class_map(subject: Subject) -> None:
     """A map that gathers training classes is refused where no set has the classes it names."""
     named = set(subject.settings.class_map or ())
-    asked = [d for _, d in [*([subject.conflict] if subject.conflict else []), *subject.test]]
+    asked = [d for _, d in [*subject.conflicts, *subject.test]]
     if not any(named & set(d.classes) for d in asked):
         raise UserError("--class-map names none of the classes of the test sets")
     for data in asked:

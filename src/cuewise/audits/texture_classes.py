@@ -12,6 +12,7 @@ from cuewise.audits.answerer import NO_ANSWER, Unasked
 from cuewise.audits.answers import Answers, answers_on, decisions_table
 from cuewise.audits.audit import Finding, audit
 from cuewise.audits.change import CLEAN, Copies
+from cuewise.audits.figures import figure, table
 from cuewise.audits.kinds import Kind
 from cuewise.audits.measures import BIN, near_chance_bound
 from cuewise.audits.subject import NO_BASE, Subject
@@ -74,21 +75,17 @@ def texture_classes(subject: Subject) -> Finding:
         _share("sufficient_share", enough, len(judged), f"above {SUFFICIENT:.0%}", protocol),
         _share("near_none_share", none, len(judged), f"below {bound:.1%}", protocol),
     )
-    out.tables["texture_classes"] = {
-        "title": "Accuracy from texture alone, by class",
-        "columns": ["class", "images", "accuracy", "low", "high", "most often said"],
-        "rows": rows,
+    columns = ["class", "images", "accuracy", "low", "high", "most often said"]
+    out.tables["texture_classes"] = table("Accuracy from texture alone, by class", columns, rows)
+    out.tables["texture_classes/decisions"] = {
+        **decisions_table(answers, "Texture copies, image by image"),
+        "pairs": {"texture_classes/accuracy": "correct"},
     }
-    table = decisions_table(answers, "Texture copies, image by image")
-    table["pairs"] = {"texture_classes/accuracy": "correct"}
-    out.tables["texture_classes/decisions"] = table
-    out.figures["texture_classes"] = {
-        "title": "Classes by their accuracy from texture alone",
-        "kind": "histogram",
-        "xlabel": "accuracy on texture copies",
-        "ylabel": "classes",
-        "series": [{"name": subject.name, **histogram(accuracies)}],
-    }
+    title = "Classes by their accuracy from texture alone"
+    drawn = {"name": subject.name, **histogram(accuracies)}
+    out.figures["texture_classes"] = figure(
+        "histogram", title, "accuracy on texture copies", drawn, ylabel="classes"
+    )
     out.galleries["texture_classes"] = examples(subject, answers, [str(r[0]) for r in judged])
     return out
 
@@ -152,16 +149,10 @@ def examples(subject: Subject, answers: Answers, classes: list[str]) -> dict[str
             pair = render.views(answers.data.image(i), answers.data.name(i))[viewer.input.key]
             shown = {"image": pair[0], "texture": pair[1]}
         for kind, picture in shown.items():
-            items.append(
-                {
-                    "image": subject.picture(picture, f"texture-class-{n}-{kind}"),
-                    "of": answers.image_name(row),
-                    "row": name,
-                    "caption": name
-                    if kind == "image"
-                    else f"{name}: said {answers.classes[answers.response[row]]}",
-                    "badge": "" if kind == "image" else "right" if answers.correct[row] else "wrong",
-                    "alt": f"{'texture of' if kind == 'texture' else 'an image of'} {name}",
-                }
-            )
+            caption, badge, alt = name, "", f"an image of {name}"
+            if kind == "texture":
+                caption, alt = f"{name}: said {answers.named(row)[1]}", f"texture of {name}"
+                badge = "right" if answers.correct[row] else "wrong"
+            called, of = f"texture-class-{n}-{kind}", answers.image_name(row)
+            items.append(subject.item(picture, called, caption, badge, alt, of=of, row=name))
     return {"title": "Classes best known by their texture", "layout": "tiles", "items": items}

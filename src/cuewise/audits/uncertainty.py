@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cuewise import scores
 from cuewise.audits.answerer import Unasked
 from cuewise.audits.audit import Finding, Needs, audit
-from cuewise.audits.figures import figure, series
+from cuewise.audits.figures import figure, series, table
 from cuewise.audits.kinds import Kind
 from cuewise.audits.rank_statistics import spearman
 from cuewise.audits.regions import annotated_sets, space_of
@@ -77,18 +76,10 @@ def uncertainty(subject: Subject) -> Finding:
                 series(subject.name, [int(k) for k in groups], means),
                 ylabel=f"mean norm of the {space.where}",
             )
-        rows += [
-            [name, int(k), int((objects == k).sum()), _mean(norms, objects == k)] for k in np.unique(objects)
-        ]
+        counted = [(int(k), norms[objects == k]) for k in np.unique(objects)]
+        rows += [[name, k, len(own), float(own.mean())] for k, own in counted]
     if not out.scores:
         raise Unasked("all test images have the same number of objects")
-    out.tables["uncertainty"] = {
-        "title": "Norm by number of objects",
-        "columns": ["test set", "objects", "images", "mean norm"],
-        "rows": rows,
-    }
+    columns = ["test set", "objects", "images", "mean norm"]
+    out.tables["uncertainty"] = table("Norm by number of objects", columns, rows)
     return out
-
-
-def _mean(values: NDArray[np.float32], rows: NDArray[np.bool_]) -> float:
-    return float(values[rows].mean())
