@@ -6,57 +6,39 @@ X. Huang, S. Belongie, "Arbitrary Style Transfer in Real-time with Adaptive Inst
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import cv2
 import numpy as np
+import torch
 from numpy.typing import NDArray
+from safetensors.torch import load_file
+from torch import Tensor
+from torch.nn import functional as F
 
 from cuewise.errors import UserError
 
-if TYPE_CHECKING:
-    from torch import Tensor
-
 Bytes = NDArray[np.uint8]
-Layers = list[tuple["Tensor", "Tensor"]]  # weight, bias of each convolution
+Layers = list[tuple[Tensor, Tensor]]  # weight, bias of each convolution
+Step = tuple[int, int] | str  # input and output channels of a 3×3 convolution, or what happens between two
 
-ENCODER = (
-    (3, 64),
-    (64, 64),
-    "pool",
-    (64, 128),
-    (128, 128),
-    "pool",
-    (128, 256),
-    (256, 256),
-    (256, 256),
-    (256, 256),
-    "pool",
-    (256, 512),
-)
-DECODER = (
-    (512, 256),
-    "grow",
-    (256, 256),
-    (256, 256),
-    (256, 256),
-    (256, 128),
-    "grow",
-    (128, 128),
-    (128, 64),
-    "grow",
-    (64, 64),
-    (64, 3),
-)
+
+def _plan(channels: int, *steps: int | str) -> tuple[Step, ...]:
+    """Convolutions by their output channels, the first on `channels`."""
+    outputs = [channels, *(step for step in steps if not isinstance(step, str))]
+    pairs = iter(pairwise(outputs))
+    return tuple(step if isinstance(step, str) else next(pairs) for step in steps)
+
+
+ENCODER = _plan(3, 64, 64, "pool", 128, 128, "pool", 256, 256, 256, 256, "pool", 512)
+DECODER = _plan(512, 256, "grow", 256, 256, 256, 128, "grow", 128, 64, "grow", 64, 3)
 SMALLEST = 32  # below, the deepest map has too few pixels to mirror at its border
 
 
 def read_state(path: str | Path) -> dict[str, Tensor]:
     """A state dict from .pth/.pt (tensors only, no code is run) or .safetensors."""
-    import torch
-    from safetensors.torch import load_file
-
     path = Path(path)
     if not path.is_file():
         raise UserError(f"style weights: no file {str(path)!r}; give the path of an AdaIN encoder or decoder")
@@ -87,7 +69,7 @@ def convolutions(state: dict[str, Tensor], path: str | Path) -> Layers:
     return [(state[f"{name}.weight"].float(), state[f"{name}.bias"].float()) for name in names]
 
 
-def check(layers: Layers, plan: tuple[tuple[int, int] | str, ...], path: str | Path) -> Layers:
+def check(layers: Layers, plan: tuple[Step, ...], path: str | Path) -> Layers:
     """The first layers, which must be the 3×3 convolutions of the plan."""
     wanted = [step for step in plan if not isinstance(step, str)]
     for i, (inputs, outputs) in enumerate(wanted):
@@ -111,11 +93,10 @@ class AdaIN:
         self.decoder = check(convolutions(read_state(decoder), decoder), DECODER, decoder)
 
     def __call__(self, image: Bytes, style: Bytes, strength: float) -> Bytes:
-        import torch
-
         with torch.inference_mode():
             c, s = self.features(_tensor(image)), self.features(_tensor(style))
-            t = _normalised(c) * _spread(s) + s.mean(dim=(2, 3), keepdim=True)
+            normalised = (c - c.mean(dim=(2, 3), keepdim=True)) / _spread(c)
+            t = normalised * _spread(s) + s.mean(dim=(2, 3), keepdim=True)
             rgb = self.decode(c + strength * (t - c))[0].permute(1, 2, 0).numpy()
         out = np.clip(rgb * 255 + 0.5, 0, 255).astype(np.uint8)
         height, width = image.shape[:2]
@@ -125,9 +106,6 @@ class AdaIN:
 
     def features(self, x: Tensor) -> Tensor:
         """1×3×H×W in 0..1 to relu4_1, 1×512×⌈H/8⌉×⌈W/8⌉."""
-        import torch
-        from torch.nn import functional as F
-
         if self.first is not None:
             x = F.conv2d(x, *self.first)
         else:
@@ -142,8 +120,6 @@ class AdaIN:
         return x
 
     def decode(self, x: Tensor) -> Tensor:
-        from torch.nn import functional as F
-
         layers = iter(self.decoder)
         for i, step in enumerate(DECODER):
             if step == "grow":
@@ -156,8 +132,6 @@ class AdaIN:
 
 
 def _tensor(image: Bytes) -> Tensor:
-    import torch
-
     height, width = image.shape[:2]
     if min(height, width) < SMALLEST:
         factor = SMALLEST / min(height, width)
@@ -168,7 +142,3 @@ def _tensor(image: Bytes) -> Tensor:
 
 def _spread(x: Tensor) -> Tensor:
     return (x.var(dim=(2, 3), keepdim=True) + 1e-5).sqrt()
-
-
-def _normalised(x: Tensor) -> Tensor:
-    return (x - x.mean(dim=(2, 3), keepdim=True)) / _spread(x)

@@ -7,6 +7,7 @@ statistics are mean and covariance of the pixels and of one map at each scale, o
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from typing import Any
 
 import cv2
@@ -16,14 +17,12 @@ import torch.nn.functional as F
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from cuewise.cues.style_statistics import colour_map, cover
+from cuewise.cues.style_statistics import colour_map, cover, mixed
 from cuewise.errors import UserError
 
 Bytes = NDArray[np.uint8]
-LEAST, MOST = (
-    128,
-    256,
-)  # sides in pixels at which maps are computed; other images are resized to them and back
+# sides in pixels at which maps are computed; other images are resized to them and back
+LEAST, MOST = 128, 256
 STRIDES = 16  # the coarsest map: beyond it, a position sees whole objects
 BANDS = 4  # of the pyramid that is optimised: large and small structure move at the same pace
 
@@ -59,8 +58,7 @@ class Gram:
             max(side, round(width * side / min(height, width))),
         )
         styled = self.optimise(_resized(image, size), cover(style, *size))
-        mixed = image + np.float32(strength) * (_resized(styled, (height, width)).astype(np.float32) - image)
-        return np.clip(mixed + 0.5, 0, 255).astype(np.uint8)
+        return mixed(image, _resized(styled, (height, width)), strength)
 
     def optimise(self, image: Bytes, style: Bytes) -> Bytes:
         """The image with its maps moved towards the style's statistics, starting from the style's colours."""
@@ -87,14 +85,12 @@ class Gram:
     def maps(self, x: Tensor) -> list[Tensor]:
         """The pixels 1×3×H×W in [0, 1] and one map for each scale, fine to coarse."""
         found: dict[str, Tensor] = {}
-        hooks = [
-            self.network.get_submodule(name).register_forward_hook(_keep(found, name)) for name in self.layers
-        ]
-        try:
+        with ExitStack() as hooks:
+            for name in self.layers:
+                hooks.enter_context(
+                    self.network.get_submodule(name).register_forward_hook(_keep(found, name))
+                )
             self.network((x - self.mean) / self.std)
-        finally:
-            for hook in hooks:
-                hook.remove()
         return [x, *(found[name] for name in self.layers)]
 
 
@@ -107,25 +103,18 @@ def scales(network: nn.Module, side: int = 160) -> list[str]:
 
     def note(name: str) -> Callable[..., None]:
         def hook(module: nn.Module, args: Any, out: Any) -> None:
-            if (
-                isinstance(out, Tensor)
-                and out.ndim == 4
-                and out.shape[2] == out.shape[3]
-                and out.shape[2] > 1
-            ):
+            if isinstance(out, Tensor) and out.ndim == 4 and out.shape[2] == out.shape[3] > 1:
                 stride, depth = round(side / out.shape[2]), name.count(".")
                 if depth <= seen.get(stride, (depth, ""))[0]:
                     seen[stride] = (depth, name)
 
         return hook
 
-    hooks = [m.register_forward_hook(note(name)) for name, m in network.named_modules() if name]
-    try:
-        with torch.no_grad():
-            network.eval()(torch.zeros(1, 3, side, side))
-    finally:
-        for hook in hooks:
-            hook.remove()
+    with ExitStack() as hooks, torch.no_grad():
+        for name, module in network.named_modules():
+            if name:
+                hooks.enter_context(module.register_forward_hook(note(name)))
+        network.eval()(torch.zeros(1, 3, side, side))
     strides = sorted(s for s in seen if 1 <= s <= STRIDES)
     if len(strides) > 1 and seen[strides[0]][0] > seen[strides[1]][0]:  # the first layer of the first stage
         strides.pop(0)

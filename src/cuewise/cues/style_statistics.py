@@ -9,6 +9,7 @@ the coarse ones, so local texture is the style's and large structure stays the i
 from __future__ import annotations
 
 from functools import lru_cache
+from typing import Any
 
 import cv2
 import numpy as np
@@ -31,10 +32,8 @@ def _root(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
 def colour_map(content: Floats, style: Floats) -> Floats:
     """content H×W×3 with the style's mean and covariance: μ_s + A (c − μ_c), A = C^-½ (C^½ S C^½)^½ C^-½."""
     flat, other = content.reshape(-1, 3).astype(np.float64), style.reshape(-1, 3).astype(np.float64)
-    c = np.cov(flat.T) + 4.0 * np.eye(
-        3
-    )  # 4: two grey levels of noise, so that flat images have a spread to map
-    s = np.cov(other.T) + 4.0 * np.eye(3)
+    # 4: two grey levels of noise, so that flat images have a spread to map
+    c, s = (np.cov(pixels.T) + 4.0 * np.eye(3) for pixels in (flat, other))
     root = _root(c)
     inverse = np.linalg.inv(root)
     a = inverse @ _root(root @ s @ root) @ inverse
@@ -96,9 +95,8 @@ def scrambled(style: Floats) -> Floats:
     side = min(max(8, min(height, width) // 6), height, width)
     overlap = side // 3
     rows, columns = (len(range(0, max(n - overlap, 1), side - overlap)) for n in (height, width))
-    numbers = np.random.default_rng(0).random((rows * columns, 24, 2), dtype=np.float32) * np.float32(
-        1 - 1e-6
-    )
+    rng = np.random.default_rng(0)
+    numbers = rng.random((rows * columns, 24, 2), dtype=np.float32) * np.float32(1 - 1e-6)
     nothing = np.zeros((height, width), np.float32)
     sheet: Floats = quilt(style, nothing, nothing, numbers, side, overlap, np.float32(0))
     return sheet
@@ -124,13 +122,16 @@ def transfer(image: Bytes, style: Bytes, strength: float) -> Bytes:
     """The image (H×W×3) in the style of another (h×w×3); strength 0 is the image itself, 1 the full style."""
     height, width = image.shape[:2]
     look = _bands_of(style.tobytes(), (style.shape[0], style.shape[1], 3), height, width)
-    content = image.astype(np.float32)
-    bands = pyramid(colour_map(content, look.image), len(look.quantiles))
+    bands = pyramid(colour_map(image.astype(np.float32), look.image), len(look.quantiles))
     depth = max(1, round(np.log2(224 / min(height, width))) + 1) - 1  # small images lack the finest bands
     for level, quantiles in enumerate(look.quantiles):
         matched = match_histogram(bands[level], quantiles)
         own = OWN[level + depth] if level + depth < len(OWN) else 0.0
         bands[level] = matched + own * (look.bands[level] - matched)
-    styled = collapse(bands)
-    out = content + np.float32(strength) * (styled - content)
+    return mixed(image, collapse(bands), strength)
+
+
+def mixed(image: Bytes, styled: NDArray[Any], strength: float) -> Bytes:
+    """The image and its styled copy, H×W×3 both: `strength` of the copy, the rest of the image."""
+    out = image + np.float32(strength) * (styled.astype(np.float32) - image)
     return np.clip(out + 0.5, 0, 255).astype(np.uint8)

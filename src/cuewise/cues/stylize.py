@@ -18,7 +18,7 @@ from PIL import Image
 from cuewise.cues.cue import Cue, Drawn
 from cuewise.cues.style_adain import AdaIN
 from cuewise.cues.style_patterns import COUNT, drawn_style
-from cuewise.cues.style_statistics import transfer
+from cuewise.cues.style_statistics import mixed, transfer
 from cuewise.errors import UserError
 
 Bytes = NDArray[np.uint8]
@@ -150,8 +150,7 @@ def _blend(image: Bytes, styled: Bytes, strength: float) -> Bytes:
     if styled.shape != image.shape:
         resized = Image.fromarray(styled).resize((width, height), Image.Resampling.BICUBIC)
         styled = np.asarray(resized)
-    mixed = image + np.float32(strength) * (styled.astype(np.float32) - image)
-    return np.clip(mixed + 0.5, 0, 255).astype(np.uint8)
+    return mixed(image, styled, strength)
 
 
 @lru_cache(maxsize=4)
