@@ -36,7 +36,7 @@ def load(key: str) -> tuple[Index, dict[str, Any]] | None:
         if fingerprint(blob, offsets, labels, classes) != meta["hash"]:
             return None
         skipped = tuple(Skipped(path, why) for path, why in meta["skipped"])
-        return Index(blob, offsets, labels, classes, skipped, meta["hash"], where), meta["stamp"]
+        return Index(blob, offsets, where, labels, classes, skipped, meta["hash"]), meta["stamp"]
     except Exception:  # missing, half written, from another version: listing again fixes all of them
         return None
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from cuewise.data.decode import Image
 from cuewise.data.sample import NOTHING, Boxes, Facts
 from cuewise.data.shapes import ShapeSet
+from cuewise.data.source import one_source
 
 
 class ShapesSource:
@@ -65,6 +66,4 @@ class ShapesSource:
         return None
 
     def fingerprint(self) -> dict[str, Any]:
-        count, digest = len(self), self.shapes.fingerprint_hash()
-        source = {"data": self.spec, "kind": "shapes", "count": count, "hash": digest}
-        return {"count": count, "hash": digest, "sources": [source], "skipped": []}
+        return one_source(self.spec, "shapes", len(self), self.shapes.fingerprint_hash())

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from cuewise.data.decode import BrokenImage, Image, decode
 from cuewise.data.options import options
 from cuewise.data.parquet import LABELS, encode
-from cuewise.data.source import Unannotated
+from cuewise.data.source import Unannotated, one_source
 from cuewise.errors import UserError
 
 
@@ -27,9 +27,8 @@ def open_hf(spec: str) -> Hub:
     except ImportError:
         raise UserError(f"{spec}: needs the datasets package; run: pip install 'cuewise[hf]'") from None
     try:
-        if os.path.isfile(os.path.join(name, "dataset_dict.json")) or os.path.isfile(
-            os.path.join(name, "dataset_info.json")
-        ):
+        saved = ("dataset_dict.json", "dataset_info.json")
+        if any(os.path.isfile(os.path.join(name, file)) for file in saved):
             found = package.load_from_disk(name)
         else:
             found = package.load_dataset(name, given.get("config"))
@@ -94,8 +93,7 @@ class Hub(Unannotated):
     def fingerprint(self) -> dict[str, Any]:
         own = str(getattr(self.rows, "_fingerprint", ""))
         digest = hashlib.sha256(f"{self.spec}\n{len(self)}\n{own}".encode()).hexdigest()
-        source = {"data": self.spec, "kind": "hf", "count": len(self), "hash": digest}
-        return {"count": len(self), "hash": digest, "sources": [source], "skipped": []}
+        return one_source(self.spec, "hf", len(self), digest)
 
 
 def _line(error: Exception) -> str:

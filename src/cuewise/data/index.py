@@ -7,7 +7,7 @@ import os
 import struct
 from array import array
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -26,16 +26,12 @@ class Skipped(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Index:
-    """Names in byte order with their labels; `where` holds one integer column per fact (offset, size, …)."""
+class IndexTable:
+    """Names and columns, before they are an index; `where` holds one integer column per fact (offset, size, …)."""
 
     blob: bytes  # all names, one after the other
     offsets: NDArray[np.uint64]  # [n + 1]; name i is blob[offsets[i]:offsets[i + 1]]
-    labels: NDArray[np.int32] | None  # [n]
-    classes: tuple[str, ...]
-    skipped: tuple[Skipped, ...]
-    hash: str
-    where: dict[str, NDArray[np.int64]] = field(default_factory=dict)
+    where: dict[str, NDArray[np.int64]]
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -50,19 +46,13 @@ class Index:
 
 
 @dataclass(frozen=True, eq=False)
-class IndexTable:
-    """Names and columns, before they are an index."""
+class Index(IndexTable):
+    """Names in byte order with their labels."""
 
-    blob: bytes
-    offsets: NDArray[np.uint64]
-    where: dict[str, NDArray[np.int64]]
-
-    def __len__(self) -> int:
-        return len(self.offsets) - 1
-
-    def raw(self, i: int) -> bytes:
-        """Name i."""
-        return self.blob[int(self.offsets[i]) : int(self.offsets[i + 1])]
+    labels: NDArray[np.int32] | None  # [n]
+    classes: tuple[str, ...]
+    skipped: tuple[Skipped, ...]
+    hash: str
 
 
 class Builder:
@@ -106,11 +96,11 @@ class Builder:
         if len(twice) and rename is not None:
             return self._renamed(table, twice, rename).finish()
         if len(twice):
-            skipped += [Skipped(os.fsdecode(table.raw(i)), TWICE) for i in twice.tolist()]
+            skipped += [Skipped(table.name(i), TWICE) for i in twice.tolist()]
             table = take(table, np.delete(np.arange(len(table)), twice))
         labels, classes = label(table)
         if labels is not None and (labels < 0).any():
-            skipped += [Skipped(os.fsdecode(table.raw(int(i))), LOOSE) for i in np.flatnonzero(labels < 0)]
+            skipped += [Skipped(table.name(i), LOOSE) for i in np.flatnonzero(labels < 0).tolist()]
             keep = np.flatnonzero(labels >= 0)
             table, labels = take(table, keep), labels[keep]
         if labels is None:
@@ -138,7 +128,7 @@ def make(
 ) -> Index:
     """An index with its hash."""
     digest = fingerprint(table.blob, table.offsets, labels, classes)
-    return Index(table.blob, table.offsets, labels, classes, tuple(sorted(skipped)), digest, table.where)
+    return Index(table.blob, table.offsets, table.where, labels, classes, tuple(sorted(skipped)), digest)
 
 
 def fingerprint(

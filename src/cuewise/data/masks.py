@@ -13,11 +13,12 @@ from numpy.typing import NDArray
 from cuewise.data.annotations.annotated import read_mask, stem
 from cuewise.data.dataset import Dataset
 from cuewise.data.decode import BrokenImage, Image
+from cuewise.data.part_of_set import PartOfSet
 from cuewise.data.sample import Facts, Mask
 from cuewise.errors import UserError
 
 
-class Masked:
+class Masked(PartOfSet):
     """A source of the images of `whole` that have a mask; `masks` holds index images (PNG) named as the images.
 
     A mask of another size than its image makes the image unusable: it is left out and listed like a broken one.
@@ -33,31 +34,19 @@ class Masked:
         at = {} if masks is None else {stem(masks.name(i)): i for i in range(len(masks))}
         self.mask_rows = np.array([at.get(stem(whole.name(i)), -1) for i in range(len(whole))], np.int64)
         own = masks is None and all(s.object_classes == whole.object_classes for s in whole.sources)
-        self.rows = np.arange(len(whole)) if own else np.flatnonzero(self.mask_rows >= 0)
-        if own:
-            self.rows = np.array([i for i in range(len(whole)) if self._own(i)], np.int64)
+        has_mask = [self._own(i) for i in range(len(whole))] if own else self.mask_rows >= 0
+        self.rows = np.flatnonzero(has_mask)
         self._last: tuple[int, Mask] | None = None
         if not len(self.rows):
             raise UserError(_no_masks(spec, whole, masks))
 
-    def __len__(self) -> int:
-        return len(self.rows)
-
-    def name(self, i: int) -> str:
-        return self.whole.name(int(self.rows[i]))
-
-    def read(self, i: int) -> bytes | None:
-        return self.whole.read(int(self.rows[i]))
-
     def image(self, i: int) -> Image:
-        pixels, mask = self.whole.image(int(self.rows[i])), self.mask(i)
-        if mask.shape != pixels.shape[:2]:
-            sizes = [f"{w}×{h}" for h, w in (mask.shape, pixels.shape[:2])]
-            raise BrokenImage(self.name(i), f"its mask has {sizes[0]} pixels, the image {sizes[1]}")
+        pixels = super().image(i)
+        check_fit(self.mask(i), pixels.shape[:2], self.name(i))
         return pixels
 
     def facts(self, i: int) -> Facts:
-        return replace(self.whole.facts(int(self.rows[i])), masked=partial(self.mask, i))
+        return replace(super().facts(i), masked=partial(self.mask, i))
 
     def mask(self, i: int) -> Mask:
         """H×W values as they are stored; raises BrokenImage."""
@@ -87,9 +76,20 @@ class Masked:
             mask = self.whole.facts(row).mask
             assert mask is not None
             return mask
-        at = int(self.mask_rows[row])
-        data = self.masks.read(at)
-        return self.masks.image(at)[..., 0] if data is None else read_mask(data, self.masks.name(at))
+        return mask_values(self.masks, int(self.mask_rows[row]))
+
+
+def mask_values(masks: Dataset, row: int) -> Mask:
+    """H×W as stored; raises BrokenImage."""
+    data = masks.read(row)
+    return masks.image(row)[..., 0] if data is None else read_mask(data, masks.name(row))
+
+
+def check_fit(mask: NDArray[Any], size: tuple[int, ...], name: str) -> None:
+    """BrokenImage where a mask has another size (height, width) than its image."""
+    if mask.shape != size:
+        sizes = [f"{w}×{h}" for h, w in (mask.shape, size)]
+        raise BrokenImage(name, f"its mask has {sizes[0]} pixels, the image {sizes[1]}")
 
 
 def _no_masks(spec: str, whole: Dataset, masks: Dataset | None) -> str:

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cuewise.data.dataset import Dataset
-from cuewise.data.decode import Image
 from cuewise.data.headers import has_image_ending
+from cuewise.data.relabelled import Relabelled
 from cuewise.data.sample import Facts
 from cuewise.errors import UserError
 
@@ -37,36 +37,25 @@ class Noise:
     seed: int = 0
 
 
-class NoisyLabels:
+class NoisyLabels(Relabelled):
     """A set whose labels are `given`; `facts(i).trusted` says which of them are known to be right. Picklable.
 
     clean  the labels that the set itself has: the truth where noise was added, the same as `given` otherwise
     """
 
+    labels: Labels
+
     def __init__(self, whole: Dataset, given: Labels, trusted: NDArray[np.bool_]) -> None:
         assert whole.labels is not None
-        self.whole, self.labels, self.trusted, self.clean = whole, given, trusted, whole.labels
-        self.classes, self.object_classes = whole.classes, whole.object_classes
-        self.columns: dict[str, NDArray[Any]] = whole.columns
-
-    def __len__(self) -> int:
-        return len(self.whole)
-
-    def name(self, i: int) -> str:
-        return self.whole.name(i)
-
-    def image(self, i: int) -> Image:
-        return self.whole.image(i)
-
-    def read(self, i: int) -> bytes | None:
-        return self.whole.read(i)
+        super().__init__(whole, given, whole.classes)
+        self.whole, self.trusted, self.clean = whole, trusted, whole.labels
 
     def facts(self, i: int) -> Facts:
-        return replace(self.whole.facts(i), trusted=bool(self.trusted[i]))
+        return replace(super().facts(i), trusted=bool(self.trusted[i]))
 
     def fingerprint(self) -> dict[str, Any]:
         """That of the images, with the labels and the split in its hash."""
-        found = self.whole.fingerprint()
+        found = super().fingerprint()
         own = self.labels.astype("<i8").tobytes() + self.trusted.tobytes()
         return {**found, "hash": hashlib.sha256(str(found["hash"]).encode() + own).hexdigest()}
 

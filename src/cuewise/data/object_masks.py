@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cuewise.data.annotations.annotated import measured_size, read_mask, stem
+from cuewise.data.annotations.annotated import measured_size, stem
 from cuewise.data.dataset import Dataset
 from cuewise.data.decode import BrokenImage, Image
+from cuewise.data.masks import check_fit, mask_values
 from cuewise.data.relabelled import Relabelled
 from cuewise.data.sample import Facts, Mask
-from cuewise.data.source import Unannotated
+from cuewise.data.source import Unannotated, one_source
 from cuewise.errors import UserError
 
 Outline = NDArray[np.bool_]  # H×W: what belongs to the object
@@ -85,10 +86,7 @@ class ObjectMasks(Unannotated):
         return out
 
     def _fitting(self, outline: Outline, i: int) -> Outline:
-        size = self._size(i)
-        if outline.shape != size:
-            sizes = [f"{w}×{h}" for h, w in (outline.shape, size)]
-            raise BrokenImage(self.name(i), f"its mask has {sizes[0]} pixels, the image {sizes[1]}")
+        check_fit(outline, self._size(i), self.name(i))
         return outline
 
     def _size(self, i: int) -> tuple[int, int]:
@@ -108,9 +106,9 @@ class ObjectMasks(Unannotated):
         return "objects as annotated"
 
     def fingerprint(self) -> dict[str, Any]:
-        digest = hashlib.sha256(self.content_key().encode()).hexdigest()
-        source = {"data": "masks", "kind": "masks", "count": len(self), "hash": digest}
-        return {"count": len(self), "hash": digest, "sources": [source], "skipped": []}
+        return one_source(
+            "masks", "masks", len(self), hashlib.sha256(self.content_key().encode()).hexdigest()
+        )
 
     def content_key(self) -> str:
         """Of the images and of the masks."""
@@ -131,12 +129,6 @@ class WithMasks(Relabelled):
     def mask(self, i: int) -> Mask | None:
         outline = self.masks.outline(i)
         return None if outline is None else outline.astype(np.uint8)
-
-
-def mask_values(masks: Dataset, row: int) -> Mask:
-    """H×W as stored; raises BrokenImage."""
-    data = masks.read(row)
-    return masks.image(row)[..., 0] if data is None else read_mask(data, masks.name(row))
 
 
 def object_masks(

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from cuewise.data import cache
 from cuewise.data.headers import HEAD, complaint
-from cuewise.data.index import Builder, Index, IndexTable, make
+from cuewise.data.index import Builder, Index, make
 from cuewise.data.placed import PlacedFile
 from cuewise.data.source import Listed
 from cuewise.errors import UserError
@@ -93,19 +93,24 @@ def _copy(path: str, out: Any) -> Index:
             for record in group.to_pylist():
                 _add(builder, record, columns, row, out, labels)
                 row += 1
-    except OSError as error:
+    except (
+        OSError,
+        ValueError,
+        KeyError,
+        NotImplementedError,
+        MemoryError,
+    ) as error:  # pyarrow's are among these
         raise UserError(f"{path} cannot be read as parquet ({error}); make or fetch it again") from None
-    except (ValueError, KeyError, NotImplementedError, MemoryError) as error:  # pyarrow's own are below these
-        raise UserError(f"{path} cannot be read as parquet ({error}); make or fetch it again") from None
-    return _index(builder, labels, columns)
+    found, classes = encode(labels, columns.classes)
+    bare = builder.finish()
+    return make(bare, found, classes, list(bare.skipped))
 
 
 def _add(
     builder: Builder, record: dict[str, Any], columns: Columns, row: int, out: Any, labels: list[Any]
 ) -> None:
     value = record[columns.image]
-    data = (value or {}).get("bytes") if columns.nested else value
-    data = data or b""
+    data = ((value or {}).get("bytes") if columns.nested else value) or b""
     name = f"{row:08d}".encode()
     why = complaint(len(data), data[:HEAD])
     if why is not None:
@@ -114,13 +119,6 @@ def _add(
     builder.add(name, row, out.tell(), len(data))
     out.write(data)
     labels.append(record[columns.label] if columns.label else None)
-
-
-def _index(builder: Builder, values: list[Any], columns: Columns) -> Index:
-    bare = builder.finish()
-    table = IndexTable(bare.blob, bare.offsets, bare.where)
-    labels, classes = encode(values, columns.classes)
-    return make(table, labels, classes, list(bare.skipped))
 
 
 def encode(values: list[Any], classes: tuple[str, ...]) -> tuple[NDArray[np.int32] | None, tuple[str, ...]]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cuewise.data.decode import Image, decode
-from cuewise.data.index import Index
+from cuewise.data.index import Index, Skipped
 from cuewise.data.sample import NOTHING, Facts
 
 
@@ -71,9 +72,13 @@ class Listed(Unannotated):
 
     def fingerprint(self) -> dict[str, Any]:
         """Count, hash of the list, where it came from, and what was left out and why."""
-        return {
-            "count": len(self),
-            "hash": self.index.hash,
-            "sources": [{"data": self.path, "kind": self.kind, "count": len(self), "hash": self.index.hash}],
-            "skipped": [{"path": s.path, "why": s.why} for s in self.index.skipped],
-        }
+        return one_source(self.path, self.kind, len(self), self.index.hash, self.index.skipped)
+
+
+def one_source(
+    data: str, kind: str, count: int, digest: str, skipped: Iterable[Skipped] = (), **about: Any
+) -> dict[str, Any]:
+    """The fingerprint of a set that has one source; about: what else is to be known of that."""
+    source = {"data": data, "kind": kind, "count": count, "hash": digest, **about}
+    left_out = [{"path": s.path, "why": s.why} for s in skipped]
+    return {"count": count, "hash": digest, "sources": [source], "skipped": left_out}

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from cuewise.data.decode import BrokenImage, Image, to_rgb
 from cuewise.data.options import options
-from cuewise.data.source import Unannotated
+from cuewise.data.source import Unannotated, one_source
 from cuewise.errors import UserError
 
 
@@ -83,8 +83,7 @@ class TorchvisionSet(Unannotated):
         digest = hashlib.sha256(f"{type(self.found).__name__}\n{self.split}\n{len(self)}\n".encode())
         if self.labels is not None:
             digest.update(self.labels.astype("<i8").tobytes())
-        source = {"data": self.spec, "kind": "torchvision", "count": len(self), "hash": digest.hexdigest()}
-        return {"count": len(self), "hash": digest.hexdigest(), "sources": [source], "skipped": []}
+        return one_source(self.spec, "torchvision", len(self), digest.hexdigest())
 
 
 def labels_of(found: Any) -> tuple[NDArray[np.int64] | None, tuple[str, ...]]:

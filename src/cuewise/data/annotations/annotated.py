@@ -17,7 +17,7 @@ from PIL import Image as Pillow
 from cuewise.data.decode import BrokenImage, Image, check_size, decode
 from cuewise.data.index import Skipped
 from cuewise.data.sample import Boxes, Facts, Mask
-from cuewise.data.source import Listed
+from cuewise.data.source import Listed, one_source
 from cuewise.errors import UserError
 
 SLACK = 1.0  # pixels by which a rounded box may reach beyond its image without being listed
@@ -87,7 +87,7 @@ class Annotated:
         self.rows = np.array([row for row, _ in kept], np.int64)
         self.sizes = np.array([r.size for _, r in kept], np.int64).reshape(-1, 2)
         self.objects = pack([r.boxes for _, r in kept], self.object_classes)
-        self.skipped = [*checked.skipped, *(s for s in images.index.skipped if checked.named(s.path))]
+        self.skipped = [*checked.skipped, *(s for s in images.index.skipped if s.path in checked.seen)]
         self._masks = {stem(masks.name(i)): i for i in range(len(masks))} if masks is not None else {}
 
     def __len__(self) -> int:
@@ -146,16 +146,8 @@ class Annotated:
         for array in (self.objects.starts, self.objects.corners, self.objects.classes):
             digest.update(np.ascontiguousarray(array).data)
         digest.update("\0".join(self.object_classes).encode())
-        count, hash_ = len(self), digest.hexdigest()
-        source = {
-            "data": self.spec,
-            "kind": self.kind,
-            "count": count,
-            "hash": hash_,
-            "objects": len(self.objects.classes),
-        }
-        skipped = [{"path": s.path, "why": s.why} for s in sorted(self.skipped)]
-        return {"count": count, "hash": hash_, "sources": [source], "skipped": skipped}
+        found, objects = digest.hexdigest(), len(self.objects.classes)
+        return one_source(self.spec, self.kind, len(self), found, sorted(self.skipped), objects=objects)
 
 
 class Checked:
@@ -165,11 +157,7 @@ class Checked:
         self.images, self.skipped = images, skipped
         self.at = {images.name(i): i for i in range(len(images))}
         self.broken = {s.path for s in images.index.skipped}
-        self.seen: set[str] = set()
-
-    def named(self, path: str) -> bool:
-        """Whether a record names that image."""
-        return path in self.seen
+        self.seen: set[str] = set()  # images that a record names
 
     def record(self, record: Record, classes: Sequence[str] | None) -> tuple[int, Record] | None:
         """The image's row and the record with usable boxes in pixels; None where the image cannot be used."""
@@ -187,11 +175,8 @@ class Checked:
         except BrokenImage as error:
             self.skip(record.image, error.why)
             return None
-        boxes = []
-        for number, box in enumerate(record.boxes, 1):
-            found = self.box(record, box, number, size, classes)
-            boxes += [found] if found is not None else []
-        return row, Record(record.image, boxes, size)
+        boxes = [self.box(record, box, number, size, classes) for number, box in enumerate(record.boxes, 1)]
+        return row, Record(record.image, [box for box in boxes if box is not None], size)
 
     def box(
         self, record: Record, box: Box, number: int, size: tuple[int, int], classes: Sequence[str] | None
@@ -227,10 +212,8 @@ class Checked:
 
 def stated_size(width: Any, height: Any) -> tuple[int, int] | None:
     """The size that an annotation states; None where it is no size of an image."""
-    sides = (width, height)
-    if not all(isinstance(n, int | float) and 1 <= n < MOST_PIXELS for n in sides):
-        return None
-    return int(width), int(height)
+    usable = all(isinstance(n, int | float) and 1 <= n < MOST_PIXELS for n in (width, height))
+    return (int(width), int(height)) if usable else None
 
 
 def pack(boxes: list[list[Box]], classes: tuple[str, ...]) -> Packed:
@@ -263,12 +246,12 @@ def measured_size(data: bytes, name: str) -> tuple[int, int]:
     return (height, width) if turned else (width, height)
 
 
-def read_mask(data: bytes, name: str) -> Mask:
-    """The pixel values of an index image, palette or grey."""
+def read_mask(data: bytes, name: str, modes: tuple[str, ...] = ("P", "L")) -> Mask:
+    """The pixel values of an index image, palette or grey; an image of none of `modes` is converted to the last of them."""
     try:
         with Pillow.open(io.BytesIO(data)) as image:
             check_size(*image.size, name)
-            plain = image if image.mode in ("P", "L") else image.convert("L")
+            plain = image if image.mode in modes else image.convert(modes[-1])
             return np.asarray(plain, np.uint8).copy()
     except BrokenImage:
         raise

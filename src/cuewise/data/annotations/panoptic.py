@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image as Pillow
 
-from cuewise.data.annotations.annotated import MOST_MASKED, VOID, Annotated, Box, Record, stem, usable
+from cuewise.data.annotations.annotated import (
+    MOST_MASKED,
+    VOID,
+    Annotated,
+    Box,
+    Record,
+    read_mask,
+    stem,
+    usable,
+)
 from cuewise.data.annotations.places import FileSet
-from cuewise.data.decode import BrokenImage, check_size
 from cuewise.data.index import Skipped
 from cuewise.data.sample import Mask
 from cuewise.data.source import Listed
@@ -80,7 +86,7 @@ def open_panoptic(
                 if record is None
                 else "without its file or its segments"
             )
-            skipped.append(Skipped(f"annotation {shown(entry.get('file_name'))}", why))
+            skipped.append(Skipped(f"annotation {shown(file)}", why))
             continue
         known: dict[int, int] = {}
         for segment in (s for s in segments if isinstance(s, dict)):
@@ -100,15 +106,7 @@ def open_panoptic(
 
 def segment_ids(data: bytes, name: str) -> NDArray[np.int64]:
     """H×W: R + 256 G + 256² B of each pixel."""
-    try:
-        with Pillow.open(io.BytesIO(data)) as image:
-            check_size(*image.size, name)
-            pixels = np.asarray(image.convert("RGB"), np.int64)
-    except BrokenImage:
-        raise
-    except Exception as error:  # Pillow's readers raise whatever the damaged bytes lead them into
-        raise BrokenImage(name, f"mask cannot be read ({' '.join(str(error).split())})") from None
-    return pixels @ np.array([1, 256, 65536])
+    return read_mask(data, name, ("RGB",)).astype(np.int64) @ np.array([1, 256, 65536])
 
 
 def classes_of(ids: NDArray[np.int64], known: Mapping[int, int]) -> Mask:

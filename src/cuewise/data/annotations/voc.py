@@ -32,9 +32,7 @@ def voc_root(place: Archive) -> Archive | None:
 
 def open_voc(place: FileSet, name: str, given: Mapping[str, str], spec: str) -> Annotated:
     """The images of a set (`?set=val`), or all of them."""
-    images = place.images(posixpath.join(place.shown, "JPEGImages"))
-    if isinstance(place, Archive):
-        images = place.images(place.full("JPEGImages"))
+    images = place.images(_below(place, "JPEGImages"))
     assert images is not None
     by_stem = {images.name(i).rpartition(".")[0]: images.name(i) for i in range(len(images))}
     by_stem |= {s.path.rpartition(".")[0]: s.path for s in images.index.skipped}
@@ -50,9 +48,8 @@ def open_voc(place: FileSet, name: str, given: Mapping[str, str], spec: str) -> 
             records.append(read_record(data, by_stem.get(stem, f"{stem}.jpg")))
         except ValueError as error:
             skipped.append(Skipped(f"Annotations/{stem}.xml", str(error)))
-    masks = (
-        place.images(_below(place, "SegmentationClass")) if place.has_folder("SegmentationClass") else None
-    )
+    has_masks = place.has_folder("SegmentationClass")
+    masks = place.images(_below(place, "SegmentationClass")) if has_masks else None
     return usable(Annotated("voc", spec, images, records, skipped=skipped, masks=masks))
 
 
@@ -77,9 +74,7 @@ def read_record(data: bytes, image: str) -> Record:
     """One annotation file; corners are 1-based and inclusive there, half open here. ValueError where it is broken."""
     root = parse(data)
     size = root.find("size")
-    stated = None
-    if size is not None:
-        stated = stated_size(_number(size, "width"), _number(size, "height"))
+    stated = None if size is None else stated_size(_number(size, "width"), _number(size, "height"))
     boxes = []
     for entry in root.iter("object"):
         place = entry.find("bndbox")

@@ -14,9 +14,7 @@ from cuewise.data.index import Skipped
 from cuewise.errors import UserError
 
 MOST_CLASSES, MOST_TEXT, DEEPEST = 1 << 20, 1 << 22, 20
-LOADER: Any = getattr(
-    yaml, "CSafeLoader", yaml.SafeLoader
-)  # the former is ten times faster where it is there
+LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the former is ten times faster
 SPLITS = ("train", "val", "test")
 
 
@@ -62,17 +60,9 @@ def read(text: str, spec: str) -> dict[str, Any]:
 
 def check(text: str, spec: str) -> None:
     """An error for YAML that is far larger or deeper than such a file, or that grows when it is read."""
-    depth, after = (
-        0,
-        {
-            yaml.MappingStartEvent: 1,
-            yaml.SequenceStartEvent: 1,
-            yaml.MappingEndEvent: -1,
-            yaml.SequenceEndEvent: -1,
-        },
-    )
+    depth = 0
     for event in yaml.parse(text[:MOST_TEXT], Loader=LOADER):
-        depth += after.get(type(event), 0)
+        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
         if isinstance(event, yaml.AliasEvent):
             raise UserError(f"{spec}: YAML with aliases (*name) can grow without end; write the values out")
         if depth > DEEPEST or len(text) > MOST_TEXT:
@@ -82,13 +72,11 @@ def check(text: str, spec: str) -> None:
 def class_names(about: dict[str, Any], spec: str) -> list[str]:
     """`names` as a list or as a mapping of numbers."""
     names = about["names"]
-    if isinstance(names, dict):
-        if not all(isinstance(k, int) and 0 <= k < MOST_CLASSES for k in names):
-            raise UserError(f"{spec}: names must be a list, or numbers from 0 with a name each")
+    if isinstance(names, list):
+        return [str(n) for n in names]
+    if isinstance(names, dict) and all(isinstance(k, int) and 0 <= k < MOST_CLASSES for k in names):
         return [str(names.get(k, k)) for k in range(max(names, default=-1) + 1)]
-    if not isinstance(names, list):
-        raise UserError(f"{spec}: names must be a list, or numbers from 0 with a name each")
-    return [str(n) for n in names]
+    raise UserError(f"{spec}: names must be a list, or numbers from 0 with a name each")
 
 
 class Labels:
