@@ -11,7 +11,7 @@ import torch
 from PIL import Image
 from torch import nn
 
-from cuewise import UserError, probe
+from cuewise import UserError, pretrain, probe
 from cuewise.cues.corruptions import CORRUPTIONS, FAMILIES, SEVERITIES
 from cuewise.data import open_data
 from cuewise.data.subset import read_list
@@ -296,3 +296,33 @@ def test_objectnet_through_the_verb(tmp_path: Path) -> None:
     assert found["scores"][0]["n"] == 12
     assert found["tests"][0]["left_out_classes"] == ["wok"]
     json.dumps(found)
+
+
+# fine-tuning on clean images after training on a mixture
+
+
+@pytest.mark.slow
+def test_clean_continues_the_classifier_of_a_supervised_run(
+    train: Path, test: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = str(tmp_path / "run")
+    options = {
+        "model": MODEL,
+        "size": 16,
+        "epochs": 12,
+        "batch_size": 6,
+        "workers": "0",
+        "set": ["optim.lr=2"],
+    }
+    pretrain(str(train), out=run, method="supervised", **options)  # type: ignore[arg-type]
+    asked = {"train": str(train), "test": str(test), "preset": "clean", "steps": 1, "lr": 1e-9}
+    found = probe("finetune", run, **asked)  # type: ignore[arg-type]
+    assert "starts from the classifier of the run" in capsys.readouterr().err
+    assert "_from_own_classifier" in found["scores"][0]["protocol"]
+    assert found["scores"][0]["value"] == 1.0  # a step of no size: what the run had learned
+    assert probe("finetune", MODEL, size=16, **asked)["scores"][0]["value"] < 1.0  # type: ignore[arg-type]
+    assert "starts from a new linear layer" in capsys.readouterr().err
+    other = paint(tmp_path / "other", 2)
+    (other / "red").rename(other / "crimson")
+    again = probe("finetune", run, **{**asked, "train": str(other), "test": None})  # type: ignore[arg-type]
+    assert "from_own_classifier" not in again["scores"][0]["protocol"]  # other classes: another layer

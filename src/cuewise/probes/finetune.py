@@ -41,7 +41,10 @@ class RandomCrop:
 
 
 class FinetuneProbe(Probe):
-    """The encoder and a new linear layer trained together on random crops and flips; X is a Dataset, not features."""
+    """The encoder and a linear layer trained together on random crops and flips; X is a Dataset, not features.
+
+    head: the classifier to start from, whose outputs are the classes of X; without it a new layer
+    """
 
     def __init__(
         self,
@@ -51,16 +54,18 @@ class FinetuneProbe(Probe):
         steps: int | None = None,
         workers: int | None = None,
         loss: Loss = F.cross_entropy,
+        head: nn.Linear | None = None,
     ) -> None:
         self.encoder, self.tuning, self.seed = encoder, tuning, seed
-        self.steps, self.workers, self.loss = steps, workers, loss
+        self.steps, self.workers, self.loss, self.head = steps, workers, loss, head
 
     @property
     def protocol(self) -> str:
         early = f"_stopped_at_{self.steps}_steps" if self.steps else ""
         solver = "adamw" if self.tuning.layer_decay else "sgd"
         what = "linear_augmented" if self.tuning.frozen else "finetune"
-        return f"{what}_{solver}_{self.tuning}{early}"
+        start = "_from_own_classifier" if self.head is not None else ""
+        return f"{what}_{solver}_{self.tuning}{start}{early}"
 
     def fit(
         self, X: Any, y: Labels, groups: Labels | None = None, judged: tuple[Dataset, Labels] | None = None
@@ -134,6 +139,12 @@ class FinetuneProbe(Probe):
             found[lr] = float(right)
         return max(found, key=lambda lr: found[lr]) if found else min(self.tuning.lr)
 
+    def _new_head(self, dim: int) -> nn.Linear:
+        head = nn.Linear(dim, len(self.classes_))
+        nn.init.normal_(head.weight, 0, 0.01, generator=torch.Generator().manual_seed(self.seed))
+        nn.init.zeros_(head.bias)
+        return head
+
     def _train(self, data: Dataset, y: Labels, lr: float) -> nn.ModuleList:
         """Top to bottom: network, loader, optimiser, steps."""
         t = self.tuning
@@ -143,10 +154,7 @@ class FinetuneProbe(Probe):
                 if isinstance(m, nn.modules.batchnorm._BatchNorm):
                     m.eval()
         device = next(encoder.parameters()).device
-        generator = torch.Generator().manual_seed(self.seed)
-        head = nn.Linear(encoder.dim, len(self.classes_))
-        nn.init.normal_(head.weight, 0, 0.01, generator=generator)
-        nn.init.zeros_(head.bias)
+        head = self._new_head(encoder.dim) if self.head is None else copy.deepcopy(self.head)
         network = nn.ModuleList([encoder.to(memory_format=torch.channels_last), head]).to(device)
         batch_size = min(t.batch_size, len(data))
         view = Views([View("image", t.recipe(encoder.card.size))])

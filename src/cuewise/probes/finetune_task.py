@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from typing import Annotated
 
+from torch import nn
+
+from cuewise.data import open_data
 from cuewise.errors import UserError
 from cuewise.probes.finetune import FinetuneProbe
 from cuewise.probes.kinds import ProbeKind
@@ -12,6 +16,7 @@ from cuewise.probes.task import Task
 from cuewise.probes.tuned import tuned_scores
 from cuewise.probes.tunings import tuning
 from cuewise.scores import Score
+from cuewise.train.reload import load_config, load_method
 
 
 @dataclass(frozen=True)
@@ -54,5 +59,29 @@ class Finetune(ProbeKind):
                 f"--val chooses among several rates, and there is one, {chosen.lr[0]:g}: leave --val or --lr out, or "
                 "take --preset transfer"
             )
-        probes = [FinetuneProbe(task.encoder, chosen, task.seed + n, self.steps) for n in range(self.seeds)]
+        head = own_classifier(task) if self.preset == "clean" else None
+        probes = [
+            FinetuneProbe(task.encoder, chosen, task.seed + n, self.steps, head=head)
+            for n in range(self.seeds)
+        ]
         return tuned_scores(task, probes, self.val)
+
+
+def own_classifier(task: Task) -> nn.Linear | None:
+    """The classifier of a supervised run, where it was trained on the classes of --train: --preset clean trains it further.
+
+    Any other model gets a new layer, and a line says so.
+    """
+    head = None
+    if task.run is not None and load_config(task.run).method == "supervised":
+        head = load_method(task.run).classifier
+        try:
+            known = open_data(load_config(task.run).data).classes
+        except UserError:  # its images are no longer there: the number of outputs has to do
+            known = task.fitted.classes
+        if tuple(known) != tuple(task.fitted.classes) or head.out_features != len(known):  # type: ignore[union-attr]
+            head = None
+    started = "the classifier of the run" if head is not None else "a new linear layer"
+    print(f"fine-tuning starts from {started}", file=sys.stderr, flush=True)
+    assert head is None or isinstance(head, nn.Linear)
+    return head

@@ -30,6 +30,7 @@ from cuewise.probes.draws import OVER_BOTH
 from cuewise.probes.kinds import ProbeKind, make_kind
 from cuewise.probes.task import Task
 from cuewise.scores import Score
+from cuewise.train.reload import is_run
 
 Draws = dict[str, NDArray[np.float64]]  # score → its values over resampled images
 
@@ -70,8 +71,9 @@ def measure(
         encoder = load_encoder(model, size=asked.size).to(as_torch_device(asked.device))
     warn_if_random(encoder.card, str(model))
     class_map = getattr(asked.kind, "class_map", None)
+    run = Path(model) if isinstance(model, str) and is_run(Path(model)) else None
     task = Task(
-        encoder, asked.train, asked.test, asked.seed, asked.keep, class_map, asked.size, out, paired=paired
+        encoder, asked.train, asked.test, asked.seed, asked.keep, class_map, asked.size, out, paired, run=run
     )
     task.check_sets()
     scores = asked.kind.run(task)

@@ -43,6 +43,7 @@ class Task:
     size: int | None = None  # of the input, where the user gave one
     out: Path | None = None  # folder for checkpoints and pictures
     paired: bool = False  # keep scores over resampled images, to compare encoders by
+    run: Path | None = None  # the folder of the run that the encoder is of, where it is of one
     tests: list[dict[str, Any]] = field(default_factory=list)  # how each test set was judged, for the result
     skipped: list[dict[str, str]] = field(default_factory=list)
     overlap: list[dict[str, Any]] = field(

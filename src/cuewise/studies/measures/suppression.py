@@ -68,16 +68,17 @@ def tests_of(lab: Lab) -> dict[str, str]:
 
 @measure("answers", "answers of a supervised arm's own classifier, before and after fine-tuning on clean images: accuracy "
          "on every test set, without high frequencies, under noise and weather; saliency and confidence",
-         "clean", "wide/?", "ood/?")  # fmt: skip
+         "clean", "wide/?", "ood/?", version=2)  # fmt: skip
 def answers(arm: TrainedArm) -> Quantities:
     method = load_method(arm.folder)
     train = arm_data(arm)
     head = method.classifier
-    assert isinstance(head, nn.Module)
+    assert isinstance(head, nn.Linear)
     out = scored(arm, arm.model, Answerer(ClassifierHead(head), train.classes, "own"), "before")
     assert train.labels is not None
     seed = load_config(arm.folder).seed
-    tuned = FinetuneProbe(arm.model.encoder, TUNING, seed=seed, workers=0).fit(train, train.labels).network_
+    probe = FinetuneProbe(arm.model.encoder, TUNING, seed=seed, workers=0, head=head)
+    tuned = probe.fit(train, train.labels).network_
     encoder = tuned[0]
     assert isinstance(encoder, Encoder)
     model = Measured("tuned", encoder, engine=Engine(workers=0))
