@@ -11,12 +11,11 @@ from typing import Annotated
 
 import cv2
 import numpy as np
-from torch import Tensor, nn
 
 from cuewise.cues.bilateral_kernel import POWERS, bilateral_pixels
 from cuewise.cues.cue import Cue, Drawn
 from cuewise.cues.exp2_kernel import LOG2_E, ROUND
-from cuewise.cues.forms import Pixels, any_form
+from cuewise.cues.forms import ImageModule, Pixels, any_form
 from cuewise.cues.levels import Array, Levels, from_levels, to_levels
 from cuewise.errors import UserError
 
@@ -62,17 +61,11 @@ def half_window(radius: int, sigma_space: float) -> tuple[Array, Levels]:
     return taps, (np.exp(-square[half] / (2 * sigma_space**2))[:, None] * POWERS).astype(np.float32)
 
 
-class Bilateral(nn.Module):
+class Bilateral(ImageModule):
     """`bilateral` on a batch N×3×H×W, float in [0, 1] or uint8; computed on the CPU, returned where it came from."""
 
     def __init__(self, diameter: int = 9, sigma_range: float = 75.0, sigma_space: float = 75.0) -> None:
-        super().__init__()
-        self.diameter, self.sigma_range, self.sigma_space = diameter, sigma_range, sigma_space
-
-    def forward(self, batch: Tensor) -> Tensor:
-        return bilateral(
-            batch, diameter=self.diameter, sigma_range=self.sigma_range, sigma_space=self.sigma_space
-        )
+        super().__init__(bilateral, diameter=diameter, sigma_range=sigma_range, sigma_space=sigma_space)
 
 
 @dataclass(frozen=True)

@@ -9,19 +9,12 @@ from typing import Annotated
 import cv2
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional as F
 
 from cuewise.cues.cue import Cue, Drawn
-from cuewise.cues.forms import Pixels, any_form
-from cuewise.cues.levels import (
-    Array,
-    Picture,
-    from_levels,
-    tensor_from_levels,
-    tensor_to_levels,
-    to_levels,
-)
+from cuewise.cues.forms import ImageModule, Pixels, any_form
+from cuewise.cues.levels import Array, Picture, from_levels, to_levels
 from cuewise.errors import UserError
 
 
@@ -54,17 +47,16 @@ def gaussian_kernel(sigma: float) -> Array:
 def _blur_tensor(batch: Tensor, sigma: float) -> Tensor:
     if sigma == 0:
         return batch.clone()
-    levels = tensor_to_levels(batch)
+    levels = to_levels(batch)
     taps = torch.as_tensor(gaussian_kernel(sigma)).to(levels)
     channels = levels.shape[-3]
     for axis in (-1, -2):
         index = _mirrored(levels.shape[axis], len(taps) // 2, levels.device)
         shape = [channels, 1, 1, 1]
         shape[axis] = len(taps)
-        levels = F.conv2d(
-            levels.index_select(axis, index), taps.view(shape[1:]).expand(shape), groups=channels
-        )
-    return tensor_from_levels(levels, batch)
+        weights = taps.view(shape[1:]).expand(shape)
+        levels = F.conv2d(levels.index_select(axis, index), weights, groups=channels)
+    return from_levels(levels, batch)
 
 
 def _mirrored(length: int, radius: int, device: torch.device) -> Tensor:
@@ -73,15 +65,11 @@ def _mirrored(length: int, radius: int, device: torch.device) -> Tensor:
     return torch.minimum(at, 2 * length - 1 - at)
 
 
-class GaussianBlur(nn.Module):
+class GaussianBlur(ImageModule):
     """`gaussian_blur` on a batch N×C×H×W, float in [0, 1] or uint8, on any device."""
 
     def __init__(self, sigma: float) -> None:
-        super().__init__()
-        self.sigma = sigma
-
-    def forward(self, batch: Tensor) -> Tensor:
-        return gaussian_blur(batch, sigma=self.sigma)
+        super().__init__(gaussian_blur, sigma=sigma)
 
 
 def draw_sigma(rng: np.random.Generator, side: int, form: str) -> float:

@@ -129,9 +129,8 @@ def _reshaped(sheet: Floats, content: Bytes, shape: float) -> Floats:
     smooth = cv2.GaussianBlur(luma, (0, 0), min(luma.shape) / 28)
     wanted = _structure(content)
     wanted = (wanted - wanted.mean()) / max(float(wanted.std()), 1.0)
-    spread = max(
-        float(smooth.std()), SPREAD * float(luma.std()), 22.0
-    )  # flat textures must still show a shape
+    # flat textures must still show a shape
+    spread = max(float(smooth.std()), SPREAD * float(luma.std()), 22.0)
     base = np.float32(smooth.mean()) + wanted * np.float32(spread)
     return np.asarray(sheet + (np.float32(shape) * (base - smooth))[..., None], dtype=np.float32)
 

@@ -10,20 +10,13 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from cuewise.cues.cue import Cue, Drawn
 from cuewise.cues.diffusion_coupled import diffuse_coupled
 from cuewise.cues.diffusion_kernel import GENTLE, GENTLE_KAPPA, constant, diffuse_planes
-from cuewise.cues.forms import Pixels, any_form
-from cuewise.cues.levels import (
-    Levels,
-    Picture,
-    from_levels,
-    tensor_from_levels,
-    tensor_to_levels,
-    to_levels,
-)
+from cuewise.cues.forms import ImageModule, Pixels, any_form
+from cuewise.cues.levels import Levels, Picture, from_levels, to_levels
 from cuewise.errors import UserError
 
 Mode = Literal["channel", "vector", "medpy3d"]
@@ -50,8 +43,7 @@ def perona_malik(
     """
     check_settings(steps, kappa, gamma, option, mode)
     if isinstance(image, Tensor):
-        levels = tensor_to_levels(image)
-        return tensor_from_levels(diffuse_tensor(levels, steps, kappa, gamma, option, mode), image)
+        return from_levels(diffuse_tensor(to_levels(image), steps, kappa, gamma, option, mode), image)
     return from_levels(diffuse(to_levels(image), steps, kappa, gamma, option, mode), image)
 
 
@@ -127,7 +119,7 @@ def scaled_steps(side: int, steps: int = 20) -> int:
     return max(min(2, steps), round(steps * min(1.0, side / 224) ** 1.5))
 
 
-class PeronaMalik(nn.Module):
+class PeronaMalik(ImageModule):
     """`perona_malik` on a batch N×C×H×W, float in [0, 1] or uint8, on any device."""
 
     def __init__(
@@ -138,25 +130,18 @@ class PeronaMalik(nn.Module):
         option: int = 1,
         mode: Mode = "channel",
     ) -> None:
-        super().__init__()
-        self.settings: dict[str, Any] = {
-            "steps": steps,
-            "kappa": kappa,
-            "gamma": gamma,
-            "option": option,
-            "mode": mode,
-        }
-
-    def forward(self, batch: Tensor) -> Tensor:
-        return perona_malik(batch, **self.settings)
+        super().__init__(perona_malik, steps=steps, kappa=kappa, gamma=gamma, option=option, mode=mode)
 
 
 @dataclass(frozen=True)
 class Diffusion(Cue):
-    """What `anisotropic` and `robust` share: how many steps."""
+    """What `anisotropic` and `robust` share: how many steps, and how large they are."""
 
     colour_only = False
     steps: Annotated[Steps, "a number, or low and high to draw from [20 at 224 pixels, fewer below]"] = None
+    kappa: Annotated[float, "difference above which an edge is kept, in grey levels"] = 20.0
+    gamma: Annotated[float, "size of a step"] = 0.1
+    mode: Annotated[Mode, "channel, vector or medpy3d"] = "channel"
 
     def draw(self, rng: np.random.Generator, height: int, width: int) -> Drawn:
         if self.steps is None:
@@ -181,9 +166,6 @@ class Anisotropic(Diffusion):
     summary = "smooth texture, keep edges (Perona–Malik diffusion)"
     citation = "Perona and Malik 1990; against texture: Mishra et al. 2020"
     equation = "I ← I + γ Σ_a div_a(g(δ_a)·δ_a), `steps` times;   g(δ) = exp(−(δ/κ)²)"
-    kappa: Annotated[float, "difference above which an edge is kept, in grey levels"] = 20.0
-    gamma: Annotated[float, "size of a step"] = 0.1
-    mode: Annotated[Mode, "channel, vector or medpy3d"] = "channel"
     option: Annotated[int, "conductance: 1 exponential, 2 rational, 3 Tukey"] = 1
 
     def render(self, image: Pixels, drawn: Drawn) -> Pixels:
@@ -200,8 +182,6 @@ class Robust(Diffusion):
     citation = "Black, Sapiro, Marimont and Heeger 1998"
     equation = "I ← I + γ Σ_a div_a(g(δ_a)·δ_a), `steps` times;   g(δ) = ½ (1 − (δ/κ√2)²)², 0 beyond κ√2"
     kappa: Annotated[float, "scale of the differences that are smoothed, in grey levels"] = 20.0
-    gamma: Annotated[float, "size of a step"] = 0.1
-    mode: Annotated[Mode, "channel, vector or medpy3d"] = "channel"
 
     def render(self, image: Pixels, drawn: Drawn) -> Pixels:
         return robust_diffusion(image, **{**self.settings, **drawn})

@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from PIL import Image as Pillow
-from torch import Tensor
+from torch import Tensor, nn
 
 from cuewise.cues.levels import Array, from_levels, to_bytes
 from cuewise.errors import UserError
@@ -52,6 +52,17 @@ def any_form(*, tensors: bool = False) -> Callable[[Callable[Concatenate[Any, P]
     return adapt
 
 
+class ImageModule(nn.Module):
+    """A function of images as a module; its options are fixed when it is made."""
+
+    def __init__(self, function: Callable[..., Any], **options: Any) -> None:
+        super().__init__()
+        self.function, self.options = function, options
+
+    def forward(self, batch: Tensor) -> Tensor:
+        return self.function(batch, **self.options)
+
+
 def on_pixels(image: Form, operate: Callable[[Pixels], Pixels], *, colour_only: bool) -> Form:
     """`operate` on the uint8 pixels of an image in any form, batches image by image; floats are rounded to 256 levels.
 
@@ -63,7 +74,8 @@ def on_pixels(image: Form, operate: Callable[[Pixels], Pixels], *, colour_only: 
 
     def one(array: Array) -> Array:
         levels = to_bytes(array)
-        out = _on_colour(levels, operate) if colour_only and _is_grey(levels) else operate(_checked(levels))
+        is_grey = levels.ndim == 2 or levels.shape[2] == 1
+        out = _on_colour(levels, operate) if colour_only and is_grey else operate(_checked(levels))
         return out if array.dtype == np.uint8 else from_levels(out.astype(np.float32), array)
 
     return _through_arrays(image, one)
@@ -103,10 +115,6 @@ def _through_tensor(batch: Tensor, function: Callable[[Array], Array]) -> Tensor
     out = np.stack([function(each[..., 0] if flat else each) for each in stacked])
     planes = torch.from_numpy(out if not flat else out[..., None]).permute(0, 3, 1, 2)
     return planes.reshape(*batch.shape[:-3], *planes.shape[1:]).contiguous().to(batch)
-
-
-def _is_grey(levels: Pixels) -> bool:
-    return levels.ndim == 2 or levels.shape[2] == 1
 
 
 def _on_colour(levels: Pixels, operate: Callable[[Pixels], Pixels]) -> Pixels:

@@ -8,11 +8,11 @@ from typing import Annotated, Literal
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor, nn
+from torch import Tensor
 
 from cuewise.cues.cue import Cue, Drawn
-from cuewise.cues.forms import Pixels, any_form
-from cuewise.cues.levels import Picture, from_levels, tensor_from_levels, tensor_to_levels, to_levels
+from cuewise.cues.forms import ImageModule, Pixels, any_form
+from cuewise.cues.levels import Picture, from_levels, to_levels
 from cuewise.errors import UserError
 
 Shape = Literal["square", "circle"]
@@ -28,20 +28,17 @@ def lowpass(image: Picture, *, keep: float = 0.25, shape: Shape = "square") -> P
     if not 0 <= keep <= 1 or shape not in ("square", "circle"):
         raise UserError(f"lowpass: keep {keep!r} must be in [0, 1] and shape {shape!r} square or circle")
     if isinstance(image, Tensor):
-        batch = tensor_to_levels(image).double()
-        kept = torch.from_numpy(frequency_mask(batch.shape[-2], batch.shape[-1], keep, shape)).to(
-            batch.device
-        )
+        batch = to_levels(image).double()
         size = (batch.shape[-2], batch.shape[-1])
+        kept = torch.from_numpy(frequency_mask(*size, keep, shape)).to(batch.device)
         low = torch.fft.irfft2(torch.fft.rfft2(batch) * kept, s=size).clamp(0, 255)
-        return tensor_from_levels(low if image.dtype == torch.uint8 else low.to(image.dtype), image)
+        return from_levels(low if image.dtype == torch.uint8 else low.to(image.dtype), image)
     levels = to_levels(image).astype(np.float64)
-    rows, columns = (0, 1) if levels.ndim < 4 else (1, 2)
-    height, width = levels.shape[rows], levels.shape[columns]
-    mask = frequency_mask(height, width, keep, shape)
+    axes = (0, 1) if levels.ndim < 4 else (1, 2)
+    size = (levels.shape[axes[0]], levels.shape[axes[1]])
+    mask = frequency_mask(*size, keep, shape)
     mask = mask.reshape(mask.shape + (1,) * (levels.ndim > 2))
-    spectrum = np.fft.rfft2(levels, axes=(rows, columns)) * mask
-    back = np.fft.irfft2(spectrum, s=(height, width), axes=(rows, columns))
+    back = np.fft.irfft2(np.fft.rfft2(levels, axes=axes) * mask, s=size, axes=axes)
     return from_levels(np.clip(back, 0, 255).astype(np.float32), image)
 
 
@@ -55,15 +52,11 @@ def frequency_mask(height: int, width: int, keep: float, shape: Shape = "square"
     return np.asarray((y <= rows) & (x <= columns))
 
 
-class Lowpass(nn.Module):
+class Lowpass(ImageModule):
     """`lowpass` on a batch N×C×H×W, float in [0, 1] or uint8, on any device."""
 
     def __init__(self, keep: float = 0.25, shape: Shape = "square") -> None:
-        super().__init__()
-        self.keep, self.shape = keep, shape
-
-    def forward(self, batch: Tensor) -> Tensor:
-        return lowpass(batch, keep=self.keep, shape=self.shape)
+        super().__init__(lowpass, keep=keep, shape=shape)
 
 
 @dataclass(frozen=True)

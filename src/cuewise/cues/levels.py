@@ -20,8 +20,20 @@ Levels = NDArray[np.float32]
 Picture = TypeVar("Picture", NDArray[Any], Tensor)  # what goes in comes out
 
 
-def to_levels(image: Array) -> Levels:
-    """H×W, H×W×C or N×H×W×C, uint8 or float in [0, 1] → a float32 copy in 0–255."""
+def to_levels(image: Picture) -> Picture:
+    """uint8 or float in [0, 1] → grey levels 0–255.
+
+    array H×W, H×W×C or N×H×W×C → a float32 copy; tensor …×H×W → float on the same device.
+    """
+    if isinstance(image, Tensor):
+        if image.dtype == torch.uint8:
+            return image.float()
+        if not image.is_floating_point():
+            raise UserError(
+                f"a batch is uint8 or float in [0, 1], but this one is {image.dtype}; convert it first"
+            )
+        _check_range(float(image.detach().min()), float(image.detach().max()))
+        return image * 255
     if image.ndim not in (2, 3, 4) or 0 in image.shape:
         raise UserError(
             f"an image is H×W, H×W×C or N×H×W×C, but this one has shape {image.shape}; reshape it first"
@@ -36,30 +48,13 @@ def to_levels(image: Array) -> Levels:
     return image.astype(np.float32) * np.float32(255)
 
 
-def from_levels(levels: Levels, like: Array) -> Array:
-    """Grey levels back to the dtype and range of `like`: uint8 is rounded and clipped, float divided by 255."""
+def from_levels(levels: Picture, like: Picture) -> Picture:
+    """Grey levels back to the type and range of `like`: uint8 is rounded and clipped, float divided by 255."""
+    if isinstance(levels, Tensor):
+        return levels.round().clamp(0, 255).to(torch.uint8) if like.dtype == torch.uint8 else levels / 255
     if like.dtype == np.uint8:
         return np.clip(np.rint(levels), 0, 255).astype(np.uint8)
     return np.ascontiguousarray(levels / np.float32(255)).astype(like.dtype)
-
-
-def tensor_to_levels(batch: Tensor) -> Tensor:
-    """…×H×W tensor, uint8 or float in [0, 1] → float in 0–255 on the same device."""
-    if batch.dtype == torch.uint8:
-        return batch.float()
-    if not batch.is_floating_point():
-        raise UserError(
-            f"a batch is uint8 or float in [0, 1], but this one is {batch.dtype}; convert it first"
-        )
-    _check_range(float(batch.detach().min()), float(batch.detach().max()))
-    return batch * 255
-
-
-def tensor_from_levels(levels: Tensor, like: Tensor) -> Tensor:
-    """Grey levels back to the dtype and range of `like`, as `from_levels`."""
-    if like.dtype == torch.uint8:
-        return levels.round().clamp(0, 255).to(torch.uint8)
-    return levels / 255
 
 
 def _check_range(low: float, high: float) -> None:
@@ -73,11 +68,9 @@ def _check_range(low: float, high: float) -> None:
 
 def to_bytes(image: Array) -> NDArray[np.uint8]:
     """The image as a new uint8 array, for operators that are defined on 256 grey levels only."""
-    return (
-        image.copy()
-        if image.dtype == np.uint8
-        else np.clip(np.rint(to_levels(image)), 0, 255).astype(np.uint8)
-    )
+    if image.dtype == np.uint8:
+        return image.copy()
+    return np.clip(np.rint(to_levels(image)), 0, 255).astype(np.uint8)
 
 
 def as_colour(image: Array) -> Array:

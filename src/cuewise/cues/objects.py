@@ -78,8 +78,8 @@ def propose(
             f"objects: k {k} must be above 0, area {area} two rising shares, overlap {overlap} in (0, 1]"
         )
     boxes, scores = windows(pixels, template or default_template())
-    whole = pixels.shape[0] * pixels.shape[1]
-    shares = _areas(boxes) / whole
+    sides = (boxes[:, 2:] - boxes[:, :2]).astype(np.int64)
+    shares = sides.prod(1) / (pixels.shape[0] * pixels.shape[1])
     inside = np.flatnonzero((shares >= area[0]) & (shares <= area[1]))
     most = max(CANDIDATES, k)
     if len(inside) > most:
@@ -91,25 +91,27 @@ def propose(
 
 def windows(image: Pixels, template: Template) -> tuple[Boxes, Floats]:
     """All windows that are local maxima at their size, with calibrated scores, in no order."""
-    found = [_at_size(image, size, template) for size in template.sizes]
-    found = [f for f in found if len(f[1])]
-    if not found:
-        return np.zeros((0, 4), np.int32), np.zeros(0, np.float32)
-    return np.concatenate([f[0] for f in found]), np.concatenate([f[1] for f in found])
+    boxes, scores = [np.zeros((0, 4), np.int32)], [np.zeros(0, np.float32)]
+    for size, (v, t) in template.sizes.items():
+        found = maxima(image, size, template.weights)
+        if found is not None:
+            boxes.append(found[0])
+            scores.append(np.float32(v) * found[1] + np.float32(t))
+    return np.concatenate(boxes), np.concatenate(scores)
 
 
-def _at_size(image: Pixels, size: Size, template: Template) -> tuple[Boxes, Floats]:
+def maxima(image: Pixels, size: Size, weights: Floats) -> tuple[Boxes, Floats] | None:
+    """Windows of that size that are local maxima, with the template's scores; None where the window does not fit."""
     gradients = shrunken_gradients(image, size)
     if gradients is None:
-        return np.zeros((0, 4), np.int32), np.zeros(0, np.float32)
-    scores = template_scores(gradients, gradients.shape[1] - PAD, template.weights)
+        return None
+    scores = template_scores(gradients, gradients.shape[1] - PAD, weights)
     places = local_maxima(scores, RADIUS)
-    v, t = template.sizes[size]
-    best = np.float32(v) * scores[places[:, 0], places[:, 1]] + np.float32(t)
-    return boxes_of(places, size, image.shape[1], image.shape[0], gradients.shape), best
+    boxes = boxes_of(places, image.shape[1], image.shape[0], gradients.shape)
+    return boxes, scores[places[:, 0], places[:, 1]]
 
 
-def boxes_of(places: Any, size: Size, width: int, height: int, shape: tuple[int, ...]) -> Boxes:
+def boxes_of(places: Any, width: int, height: int, shape: tuple[int, ...]) -> Boxes:
     """Boxes in the image for places (y, x) of the template in the shrunken image."""
     across, down = width / (shape[1] - PAD), height / shape[0]
     left, top = np.rint(places[:, 1] * across), np.rint(places[:, 0] * down)
@@ -157,11 +159,6 @@ def recall(found: Iterable[Boxes], wanted: Iterable[Boxes], k: int, least: float
         if len(truth) and len(boxes):
             hits += int((intersection_over_union(boxes[:k], truth).max(0) >= least).sum())
     return hits / max(total, 1)
-
-
-def _areas(boxes: Boxes) -> NDArray[np.int64]:
-    sides = (boxes[:, 2:] - boxes[:, :2]).astype(np.int64)
-    return np.asarray(sides[:, 0] * sides[:, 1])
 
 
 def _checked(image: Pixels) -> Pixels:

@@ -9,17 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cuewise.cues.forms import Pixels
-from cuewise.cues.objects import (
-    RADIUS,
-    SIDES,
-    Boxes,
-    Size,
-    Template,
-    boxes_of,
-    intersection_over_union,
-    shrunken_gradients,
-)
-from cuewise.cues.objects_kernel import PAD, SIDE, local_maxima, normed_gradients, template_scores
+from cuewise.cues.objects import SIDES, Boxes, Size, Template, intersection_over_union, maxima
+from cuewise.cues.objects_kernel import PAD, SIDE, normed_gradients
 from cuewise.errors import UserError
 
 Floats64 = NDArray[np.float64]
@@ -55,13 +46,11 @@ def calibrate(
     for size in ((w, h) for w in SIDES for h in SIDES):
         scores, hits = [], []
         for image, truth in zip(images, boxes):
-            gradients = shrunken_gradients(image, size)
-            if gradients is None:
+            windows = maxima(image, size, template)
+            if windows is None:
                 continue
-            values = template_scores(gradients, gradients.shape[1] - PAD, template)
-            places = local_maxima(values, RADIUS)
-            at = boxes_of(places, size, image.shape[1], image.shape[0], gradients.shape)
-            scores.append(values[places[:, 0], places[:, 1]])
+            at, values = windows
+            scores.append(values)
             hit = intersection_over_union(at, truth).max(1) >= 0.5 if len(truth) else np.zeros(len(at), bool)
             hits.append(hit)
         if not scores:

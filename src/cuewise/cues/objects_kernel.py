@@ -97,9 +97,8 @@ def local_maxima(scores: Floats, radius: int) -> Any:
     height, width = scores.shape
     rows, most = row_maxima(scores, radius), np.empty(width, np.float32)
     apart = radius + 1
-    found = np.empty(
-        (((height + radius) // apart) * ((width + radius) // apart), 2), np.int32
-    )  # no more can be
+    # no more can be
+    found = np.empty((((height + radius) // apart) * ((width + radius) // apart), 2), np.int32)
     count = 0
     for y in range(height):
         top, bottom = max(y - radius, 0), min(y + radius, height - 1)

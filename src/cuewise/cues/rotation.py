@@ -7,10 +7,10 @@ from typing import Annotated
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from cuewise.cues.cue import Cue, Drawn
-from cuewise.cues.forms import Pixels, any_form
+from cuewise.cues.forms import ImageModule, Pixels, any_form
 from cuewise.cues.levels import Picture
 
 
@@ -23,15 +23,11 @@ def rotate(image: Picture, *, quarters: int) -> Picture:
     return np.ascontiguousarray(np.rot90(image, quarters, axes))
 
 
-class Rotate(nn.Module):
+class Rotate(ImageModule):
     """`rotate` on a batch N×C×H×W."""
 
     def __init__(self, quarters: int) -> None:
-        super().__init__()
-        self.quarters = quarters
-
-    def forward(self, batch: Tensor) -> Tensor:
-        return rotate(batch, quarters=self.quarters)
+        super().__init__(rotate, quarters=quarters)
 
 
 @dataclass(frozen=True)

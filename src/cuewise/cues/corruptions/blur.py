@@ -42,9 +42,8 @@ def gaussian_blur(source: CorruptionInput, severity: int, rng: np.random.Generat
 
 def defocus_blur(source: CorruptionInput, severity: int, rng: np.random.Generator) -> Bytes:
     disk = defocus_disk(*DEFOCUS[severity - 1], source.scale)
-    reach = max(
-        defocus_disk(*row, source.scale).reach for row in DEFOCUS
-    )  # one table of sums for all severities
+    # one table of sums for all severities
+    reach = max(defocus_disk(*row, source.scale).reach for row in DEFOCUS)
     channels, width = source.channels, source.width
     values: Any
     if disk.soften is None:

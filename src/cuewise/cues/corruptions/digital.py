@@ -11,6 +11,7 @@ import simplejpeg
 from numba import njit
 from numpy.typing import NDArray
 
+from cuewise.cues.corruptions.filters import byte
 from cuewise.cues.corruptions.lanes import displace
 from cuewise.cues.corruptions.source import REFERENCE_SIDE, Bytes, CorruptionInput, Floats
 
@@ -19,12 +20,6 @@ SATURATE = ((0.3, 0.0), (0.1, 0.0), (2.0, 0.0), (5.0, 0.1), (20.0, 0.2))  # satu
 JPEG = (25, 18, 15, 10, 7)  # quality
 PIXELATE = (0.6, 0.5, 0.4, 0.3, 0.25)  # side of the small copy
 ELASTIC = (12.5, 16.25, 21.25, 25.0, 30.0)  # α; uniform moves of ±0.005 H, blurred with σ = 0.01 side
-
-
-@njit(cache=True, nogil=True, inline="always")
-def _byte(value: Any) -> Any:
-    """Clip to 0..255 and drop the fraction. Every kernel file has its own: a compiled cache sees one file only."""
-    return np.uint8(min(max(value, np.float32(0.0)), np.float32(255.0)))
 
 
 def contrast(source: CorruptionInput, severity: int, rng: np.random.Generator) -> Bytes:
@@ -188,15 +183,15 @@ def stretch_saturation(pixels: Bytes, factor: Any, offset: Any, out: Bytes) -> N
         top, low = max(r, g, b), min(r, g, b)
         if top == low:  # no hue: taken as red
             fall = top * (np.float32(1.0) - min(offset, np.float32(1.0))) + np.float32(1e-3)
-            out[p, 0], out[p, 1], out[p, 2] = np.uint8(top), _byte(fall), _byte(fall)
+            out[p, 0], out[p, 1], out[p, 2] = np.uint8(top), byte(fall), byte(fall)
             continue
         saturation = (top - low) / top
         wanted = min(max(saturation * factor + offset, np.float32(0.0)), np.float32(1.0))
         slope = top * wanted / (top - low)
         high = top + np.float32(1e-3)
-        out[p, 0] = _byte(high - slope * (top - r))
-        out[p, 1] = _byte(high - slope * (top - g))
-        out[p, 2] = _byte(high - slope * (top - b))
+        out[p, 0] = byte(high - slope * (top - r))
+        out[p, 1] = byte(high - slope * (top - g))
+        out[p, 2] = byte(high - slope * (top - b))
 
 
 def saturate(source: CorruptionInput, severity: int, rng: np.random.Generator) -> Bytes:

@@ -14,8 +14,8 @@ Ints = NDArray[np.int64]
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _byte(value: Any) -> Any:
-    """Clip to 0..255 and drop the fraction. Every kernel file has its own: a compiled cache sees one file only."""
+def byte(value: Any) -> Any:
+    """Clip to 0..255 and drop the fraction."""
     return np.uint8(min(max(value, np.float32(0.0)), np.float32(255.0)))
 
 
@@ -23,7 +23,7 @@ def _byte(value: Any) -> Any:
 def floats_to_bytes(values: Floats, out: Bytes) -> None:
     """Both flat; clip and drop the fraction. A thousandth is added: an exact 17 must not become 16."""
     for i in range(values.size):
-        out[i] = _byte(values[i] + np.float32(1e-3))
+        out[i] = byte(values[i] + np.float32(1e-3))
 
 
 @njit(cache=True, nogil=True)

@@ -104,12 +104,23 @@ def mixed(typing: Any, p: Any, q: Any, r: Any, s: Any, wp: Any, wq: Any, wr: Any
 
 def four_lanes(image: Bytes) -> Words:
     """H×W×C to G×H×W words of four 16-bit lanes."""
+    return np.asarray(_fours(image, np.uint16).view(np.uint64)[..., 0])
+
+
+def four_bytes(image: Bytes) -> NDArray[np.uint32]:
+    """H×W×C to G×H·W words of four bytes."""
+    words = _fours(image, np.uint8).view(np.uint32)
+    return np.asarray(words.reshape(len(words), -1))
+
+
+def _fours(image: Bytes, kind: Any) -> NDArray[Any]:
+    """The channels in groups of four, G×H×W×4, filled up with zeros."""
     height, width, channels = image.shape
-    lanes = np.zeros((-(-channels // 4), height, width, 4), np.uint16)
+    lanes = np.zeros((-(-channels // 4), height, width, 4), kind)
     for g in range(len(lanes)):
         part = image[:, :, 4 * g : 4 * g + 4]
         lanes[g, :, :, : part.shape[2]] = part
-    return np.asarray(lanes.view(np.uint64)[..., 0])
+    return lanes
 
 
 @njit(cache=True, nogil=True)
@@ -172,16 +183,6 @@ def sums_of_zooms(
                 for x in range(width):
                     for c in range(channels):
                         shown[x, c] = np.uint8(np.float32(values[4 * x + c]) * weight + np.float32(1e-2))
-
-
-def four_bytes(image: Bytes) -> NDArray[np.uint32]:
-    """H×W×C to G×H·W words of four bytes."""
-    height, width, channels = image.shape
-    lanes = np.zeros((-(-channels // 4), height * width, 4), np.uint8)
-    for g in range(len(lanes)):
-        part = image.reshape(-1, channels)[:, 4 * g : 4 * g + 4]
-        lanes[g, :, : part.shape[1]] = part
-    return np.asarray(lanes.view(np.uint32)[..., 0])
 
 
 @njit(cache=True, nogil=True, inline="always")

@@ -8,6 +8,7 @@ one table look-up. A. J. Walker, "An efficient method for generating discrete ra
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
@@ -133,37 +134,31 @@ def draw(values: Bytes, table: NDArray[np.uint32], seed: NDArray[np.uint64], out
 
 
 @lru_cache(maxsize=32)
-def _table(kind: str, severity: int) -> NDArray[np.uint32]:
-    if kind == "gaussian":
-        laws = gaussian_laws(GAUSSIAN[severity - 1])
-    elif kind == "shot":
-        laws = shot_laws(SHOT[severity - 1])
-    elif kind == "impulse":
-        laws = impulse_laws(IMPULSE[severity - 1])
-    else:
-        laws = speckle_laws(SPECKLE[severity - 1])
-    table: NDArray[np.uint32] = alias_tables(laws)
+def _table(laws: Callable[[Any], Laws], strength: float) -> NDArray[np.uint32]:
+    table: NDArray[np.uint32] = alias_tables(laws(strength))
     return table
 
 
-def _noise(kind: str, source: CorruptionInput, severity: int, rng: np.random.Generator) -> Bytes:
+def _noise(
+    source: CorruptionInput, laws: Callable[[Any], Laws], strength: float, rng: np.random.Generator
+) -> Bytes:
     out = np.empty_like(source.image)
     seed = rng.integers(1, 2**64, 4, dtype=np.uint64)
-    draw(source.image.reshape(-1), _table(kind, severity), seed, out.reshape(-1))
+    draw(source.image.reshape(-1), _table(laws, strength), seed, out.reshape(-1))
     return out
 
 
 def gaussian_noise(source: CorruptionInput, severity: int, rng: np.random.Generator) -> Bytes:
-    return _noise("gaussian", source, severity, rng)
+    return _noise(source, gaussian_laws, GAUSSIAN[severity - 1], rng)
 
 
 def shot_noise(source: CorruptionInput, severity: int, rng: np.random.Generator) -> Bytes:
-    return _noise("shot", source, severity, rng)
+    return _noise(source, shot_laws, SHOT[severity - 1], rng)
 
 
 def impulse_noise(source: CorruptionInput, severity: int, rng: np.random.Generator) -> Bytes:
-    return _noise("impulse", source, severity, rng)
+    return _noise(source, impulse_laws, IMPULSE[severity - 1], rng)
 
 
 def speckle_noise(source: CorruptionInput, severity: int, rng: np.random.Generator) -> Bytes:
-    return _noise("speckle", source, severity, rng)
+    return _noise(source, speckle_laws, SPECKLE[severity - 1], rng)

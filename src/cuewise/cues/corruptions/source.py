@@ -31,6 +31,8 @@ class CorruptionInput:
         self.severities = severities  # those that will be computed
         self.frost_images = frost_images
         self.zoomed: dict[int, Bytes] = {}  # results of zoom_blur that were computed ahead
+        self._padded: dict[tuple[int, int], Bytes] = {}
+        self._prefixed: dict[int, Floats] = {}
         self.flat = image.ndim == 2
         self.image: Bytes = np.ascontiguousarray(image[:, :, None] if self.flat else image)
         self.height, self.width, self.channels = self.image.shape
@@ -63,19 +65,12 @@ class CorruptionInput:
         """The channels in groups of four, as lanes hold them."""
         return [slice(c, min(c + 4, self.channels)) for c in range(0, self.channels, 4)]
 
-    @cached_property
-    def _padded(self) -> dict[tuple[int, int], Bytes]:
-        return {}
-
     def padded(self, radius: int, border: int) -> Bytes:
         """(H+2r)×(W+2r)×C with a border of cv2's kind `border`."""
         if (radius, border) not in self._padded:
-            self._padded[radius, border] = pad(self.image, radius, border)
+            out = cv2.copyMakeBorder(self.image, radius, radius, radius, radius, border)
+            self._padded[radius, border] = np.asarray(out, np.uint8).reshape(*out.shape[:2], self.channels)
         return self._padded[radius, border]
-
-    @cached_property
-    def _prefixed(self) -> dict[int, Floats]:
-        return {}
 
     def prefixed(self, radius: int) -> Floats:
         """Sums along the rows of the mirrored image, (H+2r)×(W+2r+1)·C; exact: below 2²⁴ up to 65 793 pixels."""
@@ -86,9 +81,3 @@ class CorruptionInput:
     def finish(self, image: Bytes) -> Bytes:
         """The result in the shape of the image that came in."""
         return image.reshape(self.height, self.width) if self.flat else image.reshape(self.image.shape)
-
-
-def pad(image: Bytes, radius: int, border: int) -> Bytes:
-    """Pad the two first axes of an H×W×C image by `radius` on every side."""
-    out = cv2.copyMakeBorder(image, radius, radius, radius, radius, border)
-    return np.asarray(out, dtype=np.uint8).reshape(*out.shape[:2], image.shape[2])

@@ -10,6 +10,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from cuewise.cues.corruptions.blur import zoom_axis, zoom_sides
+from cuewise.cues.corruptions.filters import byte
 from cuewise.cues.corruptions.frost_patterns import cut, frost_sheet
 from cuewise.cues.corruptions.source import Bytes, CorruptionInput, Floats
 from cuewise.cues.corruptions.taps import apply_taps, streak_taps
@@ -26,12 +27,6 @@ FOG = ((1.5, 2.0), (2.0, 2.0), (2.5, 1.7), (2.5, 1.5), (3.0, 1.4))  # density, d
 BRIGHTNESS = (0.1, 0.2, 0.3, 0.4, 0.5)
 LUMA = (0.2989, 0.5870, 0.1140)
 U = np.uint64  # unsigned indices spare numba's check for negative ones
-
-
-@njit(cache=True, nogil=True, inline="always")
-def _byte(value: Any) -> Any:
-    """Clip to 0..255 and drop the fraction. Every kernel file has its own: a compiled cache sees one file only."""
-    return np.uint8(min(max(value, np.float32(0.0)), np.float32(255.0)))
 
 
 def snow(source: CorruptionInput, severity: int, rng: np.random.Generator) -> Bytes:
@@ -97,17 +92,16 @@ def lay_snow(image: Bytes, layer: Floats, mix: Any, out: Bytes) -> None:
                 for c in range(U(channels)):
                     value = np.float32(values[x * U(channels) + c])
                     pale = max(value, np.float32(1.5) * value + half)
-                    mixed[x * U(channels) + c] = _byte(mix * value + rest * pale + fall[x])
+                    mixed[x * U(channels) + c] = byte(mix * value + rest * pale + fall[x])
             continue
         for x in range(U(width)):
             k = x * U(3)
             r, g, b = np.float32(values[k]), np.float32(values[k + U(1)]), np.float32(values[k + U(2)])
-            pale = (
-                np.float32(0.4485) * r + np.float32(0.8805) * g + np.float32(0.171) * b + half
-            )  # 1.5 luma + ½
-            mixed[k] = _byte(mix * r + rest * max(r, pale) + fall[x])
-            mixed[k + U(1)] = _byte(mix * g + rest * max(g, pale) + fall[x])
-            mixed[k + U(2)] = _byte(mix * b + rest * max(b, pale) + fall[x])
+            # 1.5 luma + ½
+            pale = np.float32(0.4485) * r + np.float32(0.8805) * g + np.float32(0.171) * b + half
+            mixed[k] = byte(mix * r + rest * max(r, pale) + fall[x])
+            mixed[k + U(1)] = byte(mix * g + rest * max(g, pale) + fall[x])
+            mixed[k + U(2)] = byte(mix * b + rest * max(b, pale) + fall[x])
 
 
 def frost(source: CorruptionInput, severity: int, rng: np.random.Generator) -> Bytes:
@@ -194,12 +188,12 @@ def lay_fog(image: Bytes, height_map: Floats, thin: Any, thick: Any, low: Any, o
             veil = (row[x] - low) * thick + np.float32(1e-3)
             k = x * U(channels)
             if channels == 3:
-                laid[k] = _byte(np.float32(values[k]) * thin + veil)
-                laid[k + U(1)] = _byte(np.float32(values[k + U(1)]) * thin + veil)
-                laid[k + U(2)] = _byte(np.float32(values[k + U(2)]) * thin + veil)
+                laid[k] = byte(np.float32(values[k]) * thin + veil)
+                laid[k + U(1)] = byte(np.float32(values[k + U(1)]) * thin + veil)
+                laid[k + U(2)] = byte(np.float32(values[k + U(2)]) * thin + veil)
             else:
                 for c in range(U(channels)):
-                    laid[k + c] = _byte(np.float32(values[k + c]) * thin + veil)
+                    laid[k + c] = byte(np.float32(values[k + c]) * thin + veil)
 
 
 def brightness(source: CorruptionInput, severity: int, rng: np.random.Generator) -> Bytes:
