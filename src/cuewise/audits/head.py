@@ -11,7 +11,7 @@ from typing import Any, Self
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import nn
+from torch import Tensor, nn
 
 from cuewise.encoders import Encoder, load_encoder
 from cuewise.encoders.load import HUB, SPEC, load_whole
@@ -19,6 +19,7 @@ from cuewise.errors import UserError
 from cuewise.probes import Probe
 from cuewise.probes.class_map import shipped_maps
 from cuewise.probes.probe import Features, Labels
+from cuewise.probes.wordnet import imagenet_classes, plain
 
 ClassMap = Mapping[
     str, Sequence[int | str]
@@ -47,12 +48,17 @@ class Head(Probe):
     def fit(self, X: Features, y: Labels, groups: Labels | None = None) -> Self:
         return self
 
-    def predict_proba(self, X: Features) -> NDArray[np.float32]:
+    @torch.inference_mode()
+    def logits(self, X: Features) -> Tensor:
+        """N×outputs, on the classifier's device."""
         weight = next(self.head.parameters(), torch.zeros(()))
-        with torch.inference_mode():
-            logits = self.head(torch.from_numpy(np.asarray(X, np.float32)).to(weight.device)).float()
-            p = logits.flatten(1).softmax(1)
-            return torch.stack([p[:, list(rows)].mean(1) for rows in self.classes.values()], 1).cpu().numpy()
+        found: Tensor = self.head(torch.from_numpy(np.asarray(X, np.float32)).to(weight.device))
+        return found.float().flatten(1)
+
+    @torch.inference_mode()
+    def predict_proba(self, X: Features) -> NDArray[np.float32]:
+        p = self.logits(X).softmax(1)
+        return torch.stack([p[:, list(rows)].mean(1) for rows in self.classes.values()], 1).cpu().numpy()
 
 
 def load_model(spec: str | nn.Module, *, size: int | None, classifier: bool | None) -> Encoder:
@@ -60,9 +66,7 @@ def load_model(spec: str | nn.Module, *, size: int | None, classifier: bool | No
 
     classifier: None keeps one if there is one; True takes what a package.module:factory model returns for its logits.
     """
-    if isinstance(spec, nn.Module):
-        return load_encoder(spec, size=size, head=classifier is not False)
-    if spec.startswith(HUB):
+    if isinstance(spec, nn.Module) or spec.startswith(HUB):
         return load_encoder(spec, size=size, head=classifier is not False)
     match, saved = SPEC.match(spec), Path(spec).exists()
     if classifier is not False and (match or saved):
@@ -194,8 +198,7 @@ def imagenet16() -> dict[str, list[int]]:
 def named_outputs(classes: Sequence[str]) -> tuple[ClassMap, str] | None:
     """Outputs of classes that are called as ImageNet calls its own (brain_coral), where at least half of them are; the
     other outputs stay in the choice, by their WordNet ids."""
-    spoken = {name: name.replace("_", " ").replace("-", " ").lower() for name in classes}
-    found = {name: rows for name, said in spoken.items() if (rows := imagenet_names().get(said))}
+    found = {name: rows for name in classes if (rows := imagenet_names().get(plain(name)))}
     if not found or 2 * len(found) < len(classes):
         return None
     taken = {row for rows in found.values() for row in rows}
@@ -206,18 +209,14 @@ def named_outputs(classes: Sequence[str]) -> tuple[ClassMap, str] | None:
 @cache
 def imagenet_names() -> dict[str, list[int]]:
     """Each name of an ImageNet class, synonyms too → its outputs; some names stand for two (crane)."""
-    from timm.data import ImageNetInfo  # type: ignore[attr-defined]
-
-    info, found = ImageNetInfo(), dict[str, list[int]]()
-    for i, label in enumerate(info.label_names()):
-        for name in info.label_name_to_description(label).split(","):
-            found.setdefault(name.strip().replace("-", " ").lower(), []).append(i)
+    found: dict[str, list[int]] = {}
+    for i, names in enumerate(imagenet_classes().values()):
+        for name in names:
+            found.setdefault(plain(name), []).append(i)
     return found
 
 
 @cache
 def wordnet() -> dict[str, list[int]]:
     """WordNet id → output, in ImageNet's usual order."""
-    from timm.data import ImageNetInfo  # type: ignore[attr-defined]
-
-    return {name: [i] for i, name in enumerate(ImageNetInfo().label_names())}
+    return {name: [i] for i, name in enumerate(imagenet_classes())}

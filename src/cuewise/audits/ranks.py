@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from cuewise import scores
@@ -24,12 +23,8 @@ from cuewise.data import Dataset
 from cuewise.probes.probe import Features
 
 Ranks = NDArray[np.float64]
-ONE_CUE = {
-    "silhouette": "shape",
-    "sketch": "shape",
-    "shape": "shape",
-    "texture": "texture",
-}  # role of a set → the cue its label names
+# role of a set → the cue its label names
+ONE_CUE = {"silhouette": "shape", "sketch": "shape", "shape": "shape", "texture": "texture"}
 
 
 def single(subject: Subject) -> list[tuple[str, str, Dataset]]:
@@ -160,10 +155,7 @@ def all_labels(
     """N×L over every label that the model knows, and which of them stand for each class."""
     probe = answerer.probe
     if isinstance(probe, Head):
-        weight = next(probe.head.parameters(), torch.zeros(()))
-        with torch.inference_mode():
-            x = torch.from_numpy(np.asarray(features, np.float32)).to(weight.device)
-            return probe.head(x).float().flatten(1).cpu().numpy(), probe.classes
+        return probe.logits(features).cpu().numpy(), probe.classes
     if isinstance(probe, Grouped):
         return np.asarray(probe.probe.predict_proba(features), np.float32), probe.groups
     return answerer.probabilities(features), {name: (k,) for k, name in enumerate(answerer.classes)}

@@ -5,16 +5,16 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
-from functools import cache
 from pathlib import Path
 
 import numpy as np
 import torch
 import torch.nn.functional as F
 
-from cuewise.audits.head import Head, wordnet
+from cuewise.audits.head import Head
 from cuewise.encoders.texts import TextHead, Texts
 from cuewise.errors import UserError
+from cuewise.probes.wordnet import imagenet_classes
 from cuewise.scores import Z95, Score
 
 PROMPTS = ("a photo of a {}.", "a {}.", "a picture of the {}.")  # where the user gives none
@@ -38,18 +38,9 @@ class ZeroShot(Head):
 
 def spoken(name: str) -> str:
     """A class name as it is said: n02123045 is a tabby, polar_bear a polar bear."""
-    if re.fullmatch(r"n\d{8}", name) and name in wordnet():
-        return descriptions()[name]
+    if re.fullmatch(r"n\d{8}", name) and name in imagenet_classes():
+        return imagenet_classes()[name][0]
     return name.replace("_", " ").replace("-", " ").strip() or name
-
-
-@cache
-def descriptions() -> dict[str, str]:
-    """WordNet id → its first name."""
-    from timm.data import ImageNetInfo  # type: ignore[attr-defined]
-
-    info = ImageNetInfo()
-    return {name: info.label_name_to_description(name).partition(",")[0] for name in info.label_names()}
 
 
 def read_prompts(file: Path) -> tuple[str, ...]:
