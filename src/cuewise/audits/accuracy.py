@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cuewise.audits.answerer import Unasked
-from cuewise.audits.audit import Finding, Needs, audit
+from cuewise.audits.answers import needs_labelled, on_labelled
+from cuewise.audits.audit import Finding, audit
 from cuewise.audits.changed import lost
-from cuewise.audits.domains import labelled
-from cuewise.audits.figures import figure, series
+from cuewise.audits.figures import figure, series, table
 from cuewise.audits.kinds import Kind
 from cuewise.audits.subject import Subject
 from cuewise.data import Dataset
@@ -68,27 +69,19 @@ Right = NDArray[np.bool_]
             zoo="images",
         ),
     ),
-    needs=lambda s: Needs(sets=labelled(s)),
+    needs=needs_labelled,
 )
 def accuracy(subject: Subject) -> Finding:
     """linear/… and knn/… (probes), or head/… with top-5, on every test set with labels; unknown classes are left out."""
     out = Finding()
     by_probe = subject.answers_by == "probe"
-    reasons, names = [], []
-    for name, data in labelled(subject):
-        try:
-            found, table = (by_probe_scores if by_probe else by_head_scores)(subject, name, data)
-        except Unasked as error:
-            reasons.append(str(error))
-            continue
-        out.add(*found[:1], chance=1 / len(subject.classes_for(data)))
-        out.add(*found[1:], chance=1 / len(subject.classes_for(data)) if by_probe else None)
-        out.tables[f"accuracy/{name}/decisions"] = table
-        names.append(name)
-    if not out.scores:
-        raise Unasked(
-            reasons[0] if reasons else "no labelled test set: give --test with one folder per class"
-        )
+    found = on_labelled(subject, partial(by_probe_scores if by_probe else by_head_scores, subject))
+    for name, data, (first, more, decisions) in found:
+        guess = 1 / len(subject.classes_for(data))
+        out.add(first, chance=guess)
+        out.add(*more, chance=guess if by_probe else None)
+        out.tables[f"accuracy/{name}/decisions"] = decisions
+    names = [name for name, _, _ in found]
     kinds = list(dict.fromkeys(s.name.partition("/")[0] for s in out.scores))
     groups = [[s for s in out.scores if s.name.startswith(f"{k}/")] for k in kinds]
     drawn = [series(f"{subject.name}: {k}", names, g) for k, g in zip(kinds, groups) if len(g) == len(names)]
@@ -100,15 +93,12 @@ def right_table(name: str, data: Dataset, index: Ids, right: Mapping[str, Right]
     """Which images are answered rightly, one column per score: what `compare` pairs models by."""
     columns = ["correct", *(score.partition("/")[0] for score in list(right)[1:])]
     images = [data.name(int(i)) for i in index]
-    return {
-        "title": f"Right answers on {name}, image by image",
-        "columns": ["image", *columns],
-        "rows": [list(row) for row in zip(images, *(hits.tolist() for hits in right.values()))],
-        "pairs": dict(zip(right, columns)),
-    }
+    rows = [list(row) for row in zip(images, *(hits.tolist() for hits in right.values()))]
+    title = f"Right answers on {name}, image by image"
+    return table(title, ["image", *columns], rows, pairs=dict(zip(right, columns)))
 
 
-def by_probe_scores(subject: Subject, name: str, data: Dataset) -> tuple[list[Score], dict[str, Any]]:
+def by_probe_scores(subject: Subject, name: str, data: Dataset) -> tuple[Score, list[Score], dict[str, Any]]:
     """A linear probe and weighted neighbours, both fitted on the training set."""
     answerer = subject.answerer(data)
     labels = answerer.labels(data)
@@ -127,10 +117,10 @@ def by_probe_scores(subject: Subject, name: str, data: Dataset) -> tuple[list[Sc
         hits = right[f"{kind}/{name}"] = top_hits(probe.predict_proba(X), y)
         score = proportion(f"{kind}/{name}", int(hits.sum()), len(hits), probe.protocol + note)
         scores.append(over_both(score, [float(top_hits(p, y).mean()) for p in probe.drawn(X)]))
-    return scores, right_table(name, data, found.index[rows], right)
+    return scores[0], scores[1:], right_table(name, data, found.index[rows], right)
 
 
-def by_head_scores(subject: Subject, name: str, data: Dataset) -> tuple[list[Score], dict[str, Any]]:
+def by_head_scores(subject: Subject, name: str, data: Dataset) -> tuple[Score, list[Score], dict[str, Any]]:
     """Top-1 of the model's own classifier, and top-5 where there are more than five classes."""
     answerer = subject.answerer(data)
     labels = answerer.labels(data)
@@ -148,4 +138,4 @@ def by_head_scores(subject: Subject, name: str, data: Dataset) -> tuple[list[Sco
         if k == 1 or p.shape[1] > 5
     }
     scores = [proportion(score, int(hits.sum()), len(hits), protocol) for score, hits in right.items()]
-    return scores, right_table(name, data, found.index[own >= 0][finite], right)
+    return scores[0], scores[1:], right_table(name, data, found.index[own >= 0][finite], right)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +16,7 @@ from cuewise.audits.figures import table
 from cuewise.audits.subject import Named, Subject
 from cuewise.data import Dataset
 
+T = TypeVar("T")
 Floats = NDArray[np.float64]
 
 
@@ -58,12 +60,12 @@ def needs_labelled(subject: Subject) -> Needs:
     return Needs(sets=labelled(subject))
 
 
-def answers(subject: Subject) -> list[Answers]:
-    """The subject's answers on each labelled test set that it knows a class of; raises Unasked where there is none."""
+def on_labelled(subject: Subject, ask: Callable[[str, Dataset], T]) -> list[tuple[str, Dataset, T]]:
+    """What is found on each labelled test set that can be asked about; raises Unasked where there is none."""
     out, reasons = [], []
     for name, data in labelled(subject):
         try:
-            out.append(answers_on(subject, name, data))
+            out.append((name, data, ask(name, data)))
         except Unasked as error:
             reasons.append(str(error))
     if not out:
@@ -71,6 +73,11 @@ def answers(subject: Subject) -> list[Answers]:
             reasons[0] if reasons else "no labelled test set: give --test with one folder per class"
         )
     return out
+
+
+def answers(subject: Subject) -> list[Answers]:
+    """The subject's answers on each labelled test set that it knows a class of; raises Unasked where there is none."""
+    return [found for _, _, found in on_labelled(subject, partial(answers_on, subject))]
 
 
 def asked_on(subject: Subject, name: str, data: Dataset) -> tuple[Answerer, Ids]:

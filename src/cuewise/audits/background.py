@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from cuewise.audits import objects
 from cuewise.audits.answerer import Unasked
 from cuewise.audits.audit import Finding, audit
@@ -99,7 +97,7 @@ def background(subject: Subject) -> Finding:
         hits = found.where(kept)[:, column]
         if not len(hits):
             continue
-        text = objects.protocol(subject, f"copies, {WORDS[kind]},", scenes, len(kept) - int(kept.sum()))
+        text = found.protocol(f"copies, {WORDS[kind]},", kept)
         out.add(share(f"background/{kind}/accuracy", hits, text), chance=chance(subject))
         drawn.append(WORDS[kind])
     if not out.scores:
@@ -107,7 +105,7 @@ def background(subject: Subject) -> Finding:
     both = scenes.has("same") & scenes.has("other")
     if both[found.rows].any():
         places = [1 + BACKGROUNDS.index(kind) for kind in ("same", "other")]
-        text = objects.protocol(subject, "copies with exchanged background", scenes, int(np.sum(~both)))
+        text = found.protocol("copies with exchanged background", both)
         out.add(difference("background/gap", found.where(both)[:, places], text))
     bars = series(subject.name, drawn, [s for s in out.scores if s.name != "background/gap"])
     out.figures["background"] = figure("bars", "Accuracy as the background changes", "background", bars)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from cuewise.audits.audit import Finding, Needs, audit
 from cuewise.audits.change import CLEAN, change
-from cuewise.audits.changed import chance, mean_share, protocol_of, right, share
+from cuewise.audits.changed import chance, mean_share, protocol_of, right, share, shares
 from cuewise.audits.figures import figure, series
 from cuewise.audits.kinds import Kind
 from cuewise.audits.subject import Subject
@@ -40,10 +40,8 @@ def cast(subject: Subject) -> Finding:
     """The same scene in light of four colours."""
     hits = right(subject, CHANGES)
     clean = share("clean", hits[:, 0], "")
-    found = [
-        share(f"cast/{light}/accuracy", hits[:, 1 + k], protocol_of(subject, f"copies in {light} light"))
-        for k, light in enumerate(LIGHTS)
-    ]
+    named = {f"cast/{light}/accuracy": f"copies in {light} light" for light in LIGHTS}
+    found = shares(subject, hits[:, 1:], named)
     mean = mean_share(
         "cast/accuracy", hits[:, 1:], protocol_of(subject, f"copies in {', '.join(LIGHTS)} light")
     )

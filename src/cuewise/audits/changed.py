@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -10,15 +10,13 @@ from cuewise import scores
 from cuewise.audits.answerer import Unasked
 from cuewise.audits.change import Change
 from cuewise.audits.measures import Right, right_on_copies
-from cuewise.audits.subject import NO_BASE, Subject
+from cuewise.audits.subject import Subject
 from cuewise.scores import Score
 
 
 def right(subject: Subject, changes: Sequence[Change]) -> Right:
     """N×V: one row per image of the base set whose class the model knows, one column per change."""
-    if subject.base is None:
-        raise Unasked(NO_BASE)
-    name, data = subject.base
+    name, data = subject.base_set
     found = right_on_copies(subject.model, subject.answerer(data), data, changes)
     if not len(found):
         raise Unasked(f"{name} shares no class with the model's answers")
@@ -27,14 +25,19 @@ def right(subject: Subject, changes: Sequence[Change]) -> Right:
 
 def chance(subject: Subject) -> float:
     """The accuracy of guessing on the base set."""
-    assert subject.base is not None
-    return 1 / len(subject.classes_for(subject.base[1]))
+    return 1 / len(subject.classes_for(subject.base_set[1]))
 
 
 def share(name: str, hits: Right, protocol: str) -> Score:
     """Accuracy of one column; images without a finite answer are left out and counted."""
     good = hits[~np.isnan(hits)]
     return scores.proportion(name, int(good.sum()), len(good), protocol + lost(hits))
+
+
+def shares(subject: Subject, hits: Right, named: Mapping[str, str]) -> list[Score]:
+    """The accuracy of each column N×V; `named`: the name of its score → what its copies are."""
+    columns = zip(named.items(), hits.T)
+    return [share(name, column, protocol_of(subject, what)) for (name, what), column in columns]
 
 
 def mean_share(name: str, hits: Right, protocol: str) -> Score:
@@ -46,10 +49,8 @@ def mean_share(name: str, hits: Right, protocol: str) -> Score:
         return Score(name, found.value, max(0.0, found.low), min(1.0, found.high), found.n, found.protocol)
     # all equal: no spread to judge by, so as uncertain as that many single answers
     p, z2, n = found.value, scores.Z95**2, found.n
-    centre, half = (
-        (p + z2 / (2 * n)) / (1 + z2 / n),
-        scores.Z95 / (1 + z2 / n) * (p * (1 - p) / n + z2 / (4 * n * n)) ** 0.5,
-    )
+    centre = (p + z2 / (2 * n)) / (1 + z2 / n)
+    half = scores.Z95 / (1 + z2 / n) * (p * (1 - p) / n + z2 / (4 * n * n)) ** 0.5
     return Score(name, p, max(0.0, min(p, centre - half)), min(1.0, max(p, centre + half)), n, found.protocol)
 
 
@@ -65,14 +66,12 @@ def lost(hits: Right) -> str:
 
 def protocol_of(subject: Subject, what: str) -> str:
     """Who answered, on what."""
-    assert subject.base is not None
-    name, data = subject.base
-    labels = subject.answerer(data).labels(data)
+    name, data = subject.base_set
+    answerer = subject.answerer(data)
+    labels = answerer.labels(data)
     unknown = int((labels < 0).sum())
     left = f"; {unknown} images of other classes left out" if unknown else ""
-    return (
-        f"{subject.answerer(data).probe.protocol}; {what} of {len(labels) - unknown} images of {name}{left}"
-    )
+    return f"{answerer.probe.protocol}; {what} of {len(labels) - unknown} images of {name}{left}"
 
 
 def difference(name: str, hits: Right, protocol: str) -> Score:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from cuewise.audits.audit import Finding, Needs, audit
 from cuewise.audits.change import CLEAN, change
-from cuewise.audits.changed import chance, mean_share, protocol_of, right, share
+from cuewise.audits.changed import chance, mean_share, protocol_of, right, share, shares
 from cuewise.audits.figures import figure, series
 from cuewise.audits.kinds import Kind
 from cuewise.audits.subject import Subject
@@ -48,13 +48,10 @@ CHANGES = (CLEAN, change("grey"), *(change("hue", turn=t) for t in TURNS))
 def color(subject: Subject) -> Finding:
     """Without colours, and with colours turned by 90, 180 and 270 degrees."""
     hits = right(subject, CHANGES)
-    clean = share("color/clean/accuracy", hits[:, 0], protocol_of(subject, "views"))
-    grey = share("color/grey/accuracy", hits[:, 1], protocol_of(subject, "greyscale copies"))
-    hue = mean_share(
-        "color/hue/accuracy",
-        hits[:, 2:],
-        protocol_of(subject, "copies with hue turned by 90, 180, 270 degrees"),
-    )
+    named = {"color/clean/accuracy": "views", "color/grey/accuracy": "greyscale copies"}
+    clean, grey = shares(subject, hits, named)
+    protocol = protocol_of(subject, "copies with hue turned by 90, 180, 270 degrees")
+    hue = mean_share("color/hue/accuracy", hits[:, 2:], protocol)
     turned = [share(f"hue {t:g}", hits[:, 2 + k], "") for k, t in enumerate(TURNS)]
     names = ["as it is", "grey", *(f"hue +{round(360 * t)}°" for t in TURNS)]
     drawn = series(subject.name, names, [clean, grey, *turned])

@@ -7,9 +7,10 @@ import numpy as np
 from cuewise import scores
 from cuewise.audits.audit import Finding, Needs, audit
 from cuewise.audits.change import CLEAN, change
-from cuewise.audits.changed import chance, protocol_of, right, share
+from cuewise.audits.changed import chance, protocol_of, right, shares
 from cuewise.audits.figures import figure, series
 from cuewise.audits.kinds import Kind
+from cuewise.audits.measures import Right
 from cuewise.audits.one_cue import gallery
 from cuewise.audits.subject import Subject
 from cuewise.scores import Score
@@ -54,53 +55,31 @@ CHANGES = (CLEAN, *COPIES)
 def configuration(subject: Subject) -> Finding:
     """The parts stay, their places change; the curve of a bag of parts is flat."""
     hits = right(subject, CHANGES)
-    assert subject.base is not None
-    data = subject.base[1]
+    data = subject.base_set[1]
     near = subject.model.cosines(data, subject.answerer(data), COPIES)
     names = ["1×1", *(f"{n}×{n}" for n in TILES)]
-    found = [
-        share(
-            f"configuration/{n}/accuracy", hits[:, k], protocol_of(subject, f"copies with {n} tiles shuffled")
-        )
-        for k, n in enumerate(names)
-    ]
+    copies = {n: f"copies with {n} tiles shuffled" for n in names}
+    found = shares(subject, hits, {f"configuration/{n}/accuracy": what for n, what in copies.items()})
     alike = [
-        scores.mean(
-            f"configuration/{n}/similarity", near[c][1], f"features of copies with {n} tiles shuffled"
-        )
+        scores.mean(f"configuration/{n}/similarity", near[c][1], f"features of {copies[n]}")
         for n, c in zip(names[1:], COPIES)
     ]
     guess = chance(subject)
     out = Finding()
-    title = "Accuracy as tiles are shuffled"
-    out.figures["configuration"] = figure(
-        "lines", title, "tiles per side", series(subject.name, [1, *TILES], found)
-    )
-    out.figures["configuration/similarity"] = figure(
-        "lines",
-        "Similarity to the whole image",
-        "tiles per side",
-        series(subject.name, TILES, alike),
-        ylabel="cosine",
-    )
+    title, drawn = "Accuracy as tiles are shuffled", series(subject.name, [1, *TILES], found)
+    out.figures["configuration"] = figure("lines", title, "tiles per side", drawn)
+    title, drawn = "Similarity to the whole image", series(subject.name, TILES, alike)
+    out.figures["configuration/similarity"] = figure("lines", title, "tiles per side", drawn, ylabel="cosine")
     out.add(*found, chance=guess)
     out.add(*alike)
-    lost = reliance(
-        hits[:, 0], hits[:, 1 + TILES.index(4)], guess, protocol_of(subject, "copies with 4×4 tiles shuffled")
-    )
+    lost = reliance(hits[:, 0], hits[:, 1 + TILES.index(4)], guess, protocol_of(subject, copies["4×4"]))
     if lost is not None:
         out.add(lost)
     out.galleries["configuration"] = gallery(subject, COPIES[TILES.index(4)], "configuration", "shuffled")
     return out
 
 
-def reliance(
-    whole: np.ndarray[tuple[int], np.dtype[np.float64]],
-    shuffled: np.ndarray[tuple[int], np.dtype[np.float64]],
-    guess: float,
-    protocol: str,
-    draws: int = 2000,
-) -> Score | None:
+def reliance(whole: Right, shuffled: Right, guess: float, protocol: str, draws: int = 2000) -> Score | None:
     """1 − (shuffled − guess) / (whole − guess) with a bootstrap interval over images; None where the whole images are
     hardly recognised, since then nothing can be lost."""
     good = ~(np.isnan(whole) | np.isnan(shuffled))

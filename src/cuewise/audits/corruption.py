@@ -85,8 +85,7 @@ def corruption(subject: Subject) -> Finding:
     clean = share("corruption/clean/accuracy", hits[:, 0], protocol_of(subject, "views"))
     out.add(clean, *summary(cube, protocol), chance=chance(subject))
     types = {c: mean_share(f"corruption/{c}/accuracy", cube[:, k], protocol) for k, c in enumerate(NAMES)}
-    assert subject.base is not None
-    score = mce_score(subject, subject.base[1], cube, protocol)
+    score = mce_score(subject, subject.base_set[1], cube, protocol)
     out.scores += [] if score is None else [score]
     out.tables["corruption"] = type_table(cube, types)
     names = [in_words(c) for c in NAMES]
@@ -209,8 +208,7 @@ def type_table(cube: Right, types: dict[str, Score]) -> dict[str, Any]:
 
 def strips(subject: Subject, cube: Right) -> dict[str, Any]:
     """One image under each corruption, severities 1 to 5 side by side."""
-    assert subject.base is not None
-    _, data = subject.base
+    data = subject.base_set[1]
     index, _ = subject.answers_to(CLEAN)
     i = int(index[np.random.default_rng(subject.seed).integers(len(index))])
     taken = Input.of(subject.encoder)

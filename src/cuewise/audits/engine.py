@@ -190,9 +190,7 @@ class Outputs:
     features: NDArray[np.float32]  # of the clean views, or of all views of a pair
     answers: dict[Change, Ids]
     skipped: list[tuple[str, str]] = field(default_factory=list)
-    cosines: dict[Change, NDArray[np.float32]] = field(
-        default_factory=dict
-    )  # of changed views to the clean one
+    cosines: dict[Change, NDArray[np.float32]] = field(default_factory=dict)  # of changed to clean views
     others: list[dict[Change, Ids]] = field(default_factory=list)  # answers of the viewer's others
 
     def embedded(self, data: Dataset) -> Embeddings:

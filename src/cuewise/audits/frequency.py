@@ -4,19 +4,12 @@ from __future__ import annotations
 
 from cuewise.audits.audit import Finding, Needs, audit
 from cuewise.audits.change import CLEAN, change
-from cuewise.audits.changed import chance, protocol_of, right, share
+from cuewise.audits.changed import chance, right, shares
 from cuewise.audits.figures import figure, series
 from cuewise.audits.kinds import Kind
 from cuewise.audits.subject import Subject
 
-KEPT = (
-    1.0,
-    0.75,
-    0.5,
-    0.375,
-    0.25,
-    0.125,
-)  # side of the square of frequencies that is kept, relative to the whole
+KEPT = (1.0, 0.75, 0.5, 0.375, 0.25, 0.125)  # side of the square of frequencies that is kept, of the whole
 CHANGES = (CLEAN, *(change("lowpass", keep=k) for k in KEPT[1:]))  # all frequencies: the image itself
 
 
@@ -41,15 +34,10 @@ def frequency(subject: Subject) -> Finding:
     """Only the centred r×r square of each channel's Fourier transform is kept; r falls from the side S of the view."""
     hits = right(subject, CHANGES)
     side = subject.encoder.card.size
-    found = [
-        share(
-            f"frequency/{kept:g}/accuracy",
-            hits[:, k],
-            protocol_of(subject, f"views that keep r = {round(kept * side)} of {side} frequencies (square)"),
-        )
-        for k, kept in enumerate(KEPT)
-    ]
-    drawn = series(subject.name, [round(k * side) for k in KEPT], found)
+    sides = [round(kept * side) for kept in KEPT]
+    copies = [f"views that keep r = {r} of {side} frequencies (square)" for r in sides]
+    found = shares(subject, hits, {f"frequency/{k:g}/accuracy": what for k, what in zip(KEPT, copies)})
+    drawn = series(subject.name, sides, found)
     title = "Accuracy as high frequencies are removed"
     out = Finding(figures={"frequency": figure("lines", title, "side r of the frequencies kept", drawn)})
     out.add(*found, chance=chance(subject))

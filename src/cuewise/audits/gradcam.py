@@ -10,6 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from cuewise.encoders.embed import in_evaluation_mode
 from cuewise.errors import UserError
 
 
@@ -23,7 +24,7 @@ def grad_cam(
     answer itself. x is B×3×H×W, `logits` goes from it through the network (Selvaraju et al. 2017).
     """
     x = x.detach().clone().requires_grad_(True)  # gradients flow even where every weight is frozen
-    with quiet(network), torch.enable_grad(), watched(network) as seen:
+    with in_evaluation_mode(network), torch.enable_grad(), watched(network) as seen:
         out = logits(x)
         chosen = out.argmax(1) if target is None else target
         value = out.gather(1, chosen[:, None]).sum()  # images do not mix in evaluation mode
@@ -39,18 +40,6 @@ def stretch(maps: Tensor) -> Tensor:
     """Each map from 0 to 1; a map that is the same everywhere is all 0."""
     low, high = maps.amin((1, 2), keepdim=True), maps.amax((1, 2), keepdim=True)
     return (maps - low) / torch.where(high > low, high - low, 1)
-
-
-@contextmanager
-def quiet(network: nn.Module) -> Iterator[None]:
-    """Evaluation mode, and back to what it was."""
-    modes = [(m, m.training) for m in network.modules()]
-    network.eval()
-    try:
-        yield
-    finally:
-        for m, mode in modes:
-            m.training = mode
 
 
 @contextmanager
@@ -90,8 +79,8 @@ def _last_map(seen: list[Tensor], value: Tensor, network: nn.Module, prefix: int
         laid, gradient = (lay_out(t, network, prefix) for t in (a, da))
         if gradient.abs().sum() > 0:
             return laid, gradient
-    # no place matters: the answer is constant
-    return lay_out(last, network, prefix), torch.zeros_like(lay_out(last, network, prefix))
+    laid = lay_out(last, network, prefix)
+    return laid, torch.zeros_like(laid)  # no place matters: the answer is constant
 
 
 def lay_out(t: Tensor, network: Any, prefix: int = -1) -> Tensor:

@@ -24,11 +24,8 @@ def data_key(data: Dataset) -> str:
 def _content(data: Dataset) -> str:
     own = [getattr(source, "content_key", None) for source in data.sources]
     if all(own):  # sets made of other sets
-        chosen = (
-            ""
-            if data.selection is None
-            else hashlib.sha256(data.selection.astype(np.int64).tobytes()).hexdigest()
-        )
+        rows = data.selection
+        chosen = "" if rows is None else hashlib.sha256(rows.astype(np.int64).tobytes()).hexdigest()
         return " ".join([*(key() for key in own if key), chosen])
     facts = data.fingerprint()
     return json.dumps([content_stamp(data), facts["hash"], facts["sources"]], default=str)

@@ -53,9 +53,7 @@ class Measured:
     seed: int = 0
     engine: Engine = field(default_factory=Engine)
     seen: dict[str, Outputs] = field(default_factory=dict)  # by key of the set
-    known: dict[tuple[str, str], Answered] = field(
-        default_factory=dict
-    )  # by key of the set and of who answers
+    known: dict[tuple[str, str], Answered] = field(default_factory=dict)  # by key of the set, and who answers
     near: dict[tuple[str, Change], Near] = field(default_factory=dict)  # by key of the set
     probes: dict[str, LinearProbe] = field(default_factory=dict)
     scenes: dict[str, Scenes] = field(default_factory=dict)  # where objects are, by key of the set

@@ -16,7 +16,7 @@ from cuewise.audits.keys import data_key
 from cuewise.audits.masks import masks_for
 from cuewise.audits.measures import Right
 from cuewise.audits.scenes import Scenes, scenes_of
-from cuewise.audits.subject import NO_BASE, Subject
+from cuewise.audits.subject import Subject
 from cuewise.errors import UserError
 
 NO_OBJECTS = (
@@ -27,9 +27,7 @@ NO_OBJECTS = (
 
 def scenes(subject: Subject) -> Scenes:
     """The objects of the base set, found once; Unasked where there are none."""
-    if subject.base is None:
-        raise Unasked(NO_BASE)
-    name, data = subject.base
+    name, data = subject.base_set
     known = subject.model.scenes
     if data_key(data) not in known:
         known[data_key(data)] = scenes_of(data, masks_for(subject, data, name), subject.seed)
@@ -50,8 +48,9 @@ def needs(subject: Subject, changes: Sequence[Change]) -> Needs:
 
 @dataclass(frozen=True)
 class Hits:
-    """One row per image that was asked about; `protocol` says who answered on what."""
+    """One row per image that was asked about."""
 
+    subject: Subject
     right: Right  # N×V
     rows: NDArray[np.int64]  # of the base set
     scenes: Scenes
@@ -60,20 +59,19 @@ class Hits:
         """The rows of images of the base set that are `kept`."""
         return self.right[kept[self.rows]]
 
+    def protocol(self, what: str, kept: NDArray[np.bool_] | None = None) -> str:
+        """Who answered on what, where the objects are known from, and how many images of the base set were not `kept`."""
+        text = f"{protocol_of(self.subject, what)}; {self.scenes.masks.how}"
+        left = int((~(self.scenes.usable if kept is None else kept)).sum())
+        return text + (f"; {left} images whose object cannot be used left out" if left else "")
+
 
 def hits(subject: Subject, changes: Sequence[Change]) -> Hits:
     """Answers on copies of the images whose object can be used."""
     found = scenes(subject)
     answered = right(subject, changes)
-    assert subject.base is not None
-    data = subject.base[1]
+    data = subject.base_set[1]
     index, _ = subject.answers_to(changes[0])
     rows = index[subject.answerer(data).labels(data)[index] >= 0]
     kept = found.usable[rows]
-    return Hits(answered[kept], rows[kept], found)
-
-
-def protocol(subject: Subject, what: str, found: Scenes, left: int) -> str:
-    """Who answered on what, where the objects are known from, and how many images were left out."""
-    text = f"{protocol_of(subject, what)}; {found.masks.how}"
-    return text + (f"; {left} images whose object cannot be used left out" if left else "")
+    return Hits(subject, answered[kept], rows[kept], found)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from cuewise.audits.answerer import NO_ANSWER
 from cuewise.audits.answers import asked_on
-from cuewise.audits.audit import Finding, Needs
+from cuewise.audits.audit import Audit, Finding, Needs
 from cuewise.audits.change import CLEAN, Change, Copies
 from cuewise.audits.changed import chance, protocol_of, right, share
 from cuewise.audits.figures import figure, series
@@ -24,14 +25,31 @@ from cuewise.scores import Score
 SHOWN = 6
 
 
-def kinds(audit: str, title: str, meaning: str, card: int) -> tuple[Kind, ...]:
-    """The scores of an audit of one cue, with one set or several."""
-    patterns = {f"{audit}/accuracy": title, f"{audit}/*/accuracy": f"{title}, {{}}"}
-    panel, zoo = "Accuracy: accuracy", "textures" if audit == "texture" else ""
-    return tuple(
+def one_cue_audit(
+    name: str,
+    summary: str,
+    change: Change,
+    *,
+    title: str,
+    meaning: str,
+    card: int,
+    what: str = "",
+    zoo: str = "",
+    **declared: Any,
+) -> Audit:
+    """An audit on the sets given as NAME=DATA, or on changed copies of the base set; its scores with one set and several.
+
+    what: the copies in words, where that is not the name; zoo: of its scores; declared: question, rank, citation
+    """
+    patterns = {f"{name}/accuracy": title, f"{name}/*/accuracy": f"{title}, {{}}"}
+    panel = "Accuracy: accuracy"
+    kinds = tuple(
         Kind(pattern, text, meaning, card=card, accuracy=True, better="high", panel=panel, zoo=zoo)
         for pattern, text in patterns.items()
     )
+    needs = partial(needs_of, kind=name, change=change)
+    asked = partial(ask, kind=name, change=change, what=what or name)
+    return Audit(name, summary, asked, topic="one_cue", kinds=kinds, needs=needs, **declared)
 
 
 def needs_of(subject: Subject, kind: str, change: Change) -> Needs:
@@ -85,8 +103,7 @@ def hits_on(subject: Subject, name: str, data: Dataset) -> tuple[Right, str, lis
 
 def gallery(subject: Subject, change: Change, kind: str, what: str) -> dict[str, Any]:
     """Some images beside their copies, as the model saw them, with its answers."""
-    assert subject.base is not None
-    _, data = subject.base
+    data = subject.base_set[1]
     answerer = subject.answerer(data)
     labels, (index, answers) = answerer.labels(data), subject.answers_to(change)
     viewer = subject.viewer(None)

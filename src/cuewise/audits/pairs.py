@@ -100,14 +100,9 @@ def pair_views(
     texture = Texture(fast=True)(small, rng)
     crop = query.crop
     y, x = side / height, side / width
-    box = (
-        round(crop.top * y),
-        round(crop.left * x),
-        max(1, round(crop.height * y)),
-        max(1, round(crop.width * x)),
-    )
-    top, left = min(box[0], side - 1), min(box[1], side - 1)
-    moved = Crop(top, left, min(box[2], side - top), min(box[3], side - left))
+    top, left = min(round(crop.top * y), side - 1), min(round(crop.left * x), side - 1)
+    tall, wide = max(1, round(crop.height * y)), max(1, round(crop.width * x))
+    moved = Crop(top, left, min(tall, side - top), min(wide, side - left))
     out["texture"] = apply(texture, replace(query, crop=moved), size)
     return out
 

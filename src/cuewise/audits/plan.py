@@ -23,13 +23,12 @@ from cuewise.progress import Progress
 
 @dataclass
 class PlannedPass:
-    """A set that some models look at: as it is, and with changes."""
+    """A set that some models look at: as it is, and with changes of its images."""
 
     name: str
     data: Dataset
     subjects: list[Subject] = field(default_factory=list)
     changes: list[Change] = field(default_factory=list)
-    clean: bool = False
 
 
 def run_passes(todo: Sequence[tuple[Subject, Sequence[Audit]]], engine: Engine) -> None:
@@ -76,9 +75,7 @@ def passes(wanted: Sequence[tuple[Subject, Needs]]) -> list[PlannedPass]:
         for key, own in _own_passes(subject, needs).items():
             if key in subject.model.seen and not own.changes:
                 continue
-            shared = found.setdefault((key, tuple(own.changes)), own)
-            shared.subjects.append(subject)
-            shared.clean |= own.clean
+            found.setdefault((key, tuple(own.changes)), own).subjects.append(subject)
     return list(found.values())
 
 
@@ -111,18 +108,17 @@ def _own_passes(subject: Subject, needs: Needs) -> dict[str, PlannedPass]:
     decoded once: those with all their copies, and the rest."""
     own: dict[str, PlannedPass] = {}
     for name, data in needs.sets:
-        own.setdefault(data_key(data), PlannedPass(name, data)).clean = True
-    changes = [c for c in needs.changes if c != CLEAN]
+        own.setdefault(data_key(data), PlannedPass(name, data))
     if not needs.changes or subject.base is None:
         return own
     name, data = subject.base
     one = own.setdefault(data_key(data), PlannedPass(name, data))
-    one.changes, one.clean = changes, True
+    one.changes = [c for c in needs.changes if c != CLEAN]
     if subject.cut is not None and data_key(subject.cut.whole) in own and subject.cut.whole is not data:
         del own[data_key(subject.cut.whole)]
         rest = subject.cut.whole.select(subject.cut.rest)
         if len(rest):
-            own[data_key(rest)] = PlannedPass(name, rest, clean=True)
+            own[data_key(rest)] = PlannedPass(name, rest)
     return own
 
 
@@ -140,21 +136,19 @@ def _join_parts(subject: Subject) -> None:
 
 def _run(one: PlannedPass, engine: Engine) -> None:
     """One pass for all models that can answer."""
-    changes = tuple([CLEAN] * (one.clean or not one.changes) + [c for c in one.changes if c != CLEAN])
-    asked = any(c != CLEAN for c in changes)
     able: list[tuple[Subject, Answerer | None]] = []
     for subject in one.subjects:
         try:
-            able.append((subject, subject.answerer(one.data) if asked else None))
+            able.append((subject, subject.answerer(one.data) if one.changes else None))
         except UserError:  # the audit itself gives the reason
             continue
     if not able:
         return
-    others = [[m.answerer(one.data) for m in by_prompt(s)] if asked else [] for s, _ in able]
+    others = [[m.answerer(one.data) for m in by_prompt(s)] if one.changes else [] for s, _ in able]
     viewers = [s.viewer(a, tuple(more)) for (s, a), more in zip(able, others)]
     first = able[0][0]
     scenes = first.model.scenes.get(data_key(one.data))
-    work = copies(one.name, one.data, viewers, changes, first.seed, scenes)
+    work = copies(one.name, one.data, viewers, (CLEAN, *one.changes), first.seed, scenes)
     if engine.bar:
         engine.bar.skip(engine.done(work))
     for (subject, answerer), more, seen in zip(able, others, engine.run(work)):
@@ -172,4 +166,4 @@ def merged(parts: Sequence[tuple[Ids, Outputs]]) -> Outputs:
 
 
 def _views(one: PlannedPass) -> int:
-    return len(one.data) * (one.clean + len([c for c in one.changes if c != CLEAN])) * len(one.subjects)
+    return len(one.data) * (1 + len(one.changes)) * len(one.subjects)

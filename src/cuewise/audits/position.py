@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from cuewise.audits import objects
@@ -80,11 +82,7 @@ def position(subject: Subject) -> Finding:
     hits = found.where(small)
     if not len(hits):
         raise Unasked(f"every object is larger than {LARGEST:.0%} of the image's side: none can be moved")
-    left = len(small) - int(small.sum())
-
-    def protocol(what: str) -> str:
-        return objects.protocol(subject, what, found.scenes, left)
-
+    protocol = partial(found.protocol, kept=small)
     own = share("position/own/accuracy", hits[:, 0], protocol("views"))
     moved = hits[:, 1:]
     edge = np.delete(moved, CENTRE, axis=1)

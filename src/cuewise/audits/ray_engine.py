@@ -115,7 +115,8 @@ class RayEngine(Engine):
         try:
             for first in range(start, len(work.data), size):
                 upto = min(len(work.data), first + size)
-                pending.append(task.remote(job, key, upto, _pieces(work, first, upto)))
+                pieces = [_piece(work, i) for i in range(first, upto)]
+                pending.append(task.remote(job, key, upto, pieces))
                 if len(pending) >= most:
                     yield self._take(pending.popleft())
             while pending:
@@ -142,10 +143,6 @@ class RayEngine(Engine):
 def portable(rendering: Rendering) -> Rendering:
     """Without the sets that only this machine can read: what they give travels with each image."""
     return replace(rendering, scenes=None) if isinstance(rendering, Copies) else rendering
-
-
-def _pieces(work: Pass, first: int, upto: int) -> list[SentImage]:
-    return [_piece(work, i) for i in range(first, upto)]
 
 
 def _piece(work: Pass, i: int) -> SentImage:

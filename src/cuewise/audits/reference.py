@@ -38,10 +38,7 @@ class Validity:
     named: Score  # shape or texture
     sources: Score  # the right class
     fitted: int  # training images
-    cues: tuple[float, float] = (
-        math.nan,
-        math.nan,
-    )  # shares of stimuli whose shape, and whose texture, is named
+    cues: tuple[float, float] = (math.nan, math.nan)  # shares of stimuli whose shape, whose texture is named
 
     def __str__(self) -> str:
         sources, named = self.sources, self.named

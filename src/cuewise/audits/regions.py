@@ -14,8 +14,9 @@ from torch import Tensor, nn
 
 from cuewise.audits.answerer import Unasked
 from cuewise.audits.subject import Named, Subject
-from cuewise.data import BrokenImage, Dataset
+from cuewise.data import BrokenImage, Dataset, Image
 from cuewise.encoders import Encoder
+from cuewise.encoders.embed import evaluating
 from cuewise.encoders.spaces import read_heads
 from cuewise.objectives.hyperbolic import distance, exp0
 from cuewise.views import Crop, ViewParams, apply
@@ -92,25 +93,25 @@ class RegionId:
     crop: Crop
 
 
-def places(data: Dataset, images: Sequence[int]) -> Iterator[tuple[int, list[RegionId]]]:
-    """For each image its whole and its objects, once its size is known; boxes are cut to whole pixels."""
+def places(data: Dataset, images: Sequence[int]) -> Iterator[tuple[Image, list[RegionId]]]:
+    """Each readable image with its whole and its objects; boxes are cut to whole pixels."""
     for i in images:
         boxes = data.facts(i).boxes
         if boxes is None or not len(boxes):
             continue
         try:
-            height, width = data.image(i).shape[:2]
+            image = data.image(i)
         except BrokenImage:
             continue
+        height, width = image.shape[:2]
         out = [RegionId(i, -1, Crop(0, 0, height, width))]
         for k, (left, top, right, bottom) in enumerate(boxes.corners.tolist()):
             x, y = min(int(left), width - 1), min(int(top), height - 1)
             size = max(1, min(round(bottom), height) - y), max(1, min(round(right), width) - x)
             out.append(RegionId(i, k, Crop(y, x, *size)))
-        yield i, out
+        yield image, out
 
 
-@torch.no_grad()
 def embedded_places(
     model: Model, data: Dataset, space: Metric, images: Sequence[int]
 ) -> tuple[list[RegionId], Vectors]:
@@ -128,17 +129,14 @@ def embedded_places(
             parts.append(found.float().cpu().numpy())
             waiting.clear()
 
-    was = encoder.training
-    encoder.eval()
-    for i, found in places(data, images):
-        image = data.image(i)
-        for place in found:
-            seen.append(place)
-            waiting.append(apply(image, ViewParams(place.crop), size))
-            if len(waiting) == BATCH:
-                flush()
-    flush()
-    encoder.train(was)
+    with evaluating(encoder):
+        for image, found in places(data, images):
+            for place in found:
+                seen.append(place)
+                waiting.append(apply(image, ViewParams(place.crop), size))
+                if len(waiting) == BATCH:
+                    flush()
+        flush()
     if not seen:
         raise Unasked("none of the test images has an object that can be shown")
     return seen, space.vectors(np.concatenate(parts))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from cuewise.audits.audit import Finding, Needs, audit
 from cuewise.audits.change import CLEAN, change
-from cuewise.audits.changed import chance, mean_share, protocol_of, right, share
+from cuewise.audits.changed import chance, mean_share, protocol_of, right, shares
 from cuewise.audits.figures import figure, series
 from cuewise.audits.kinds import Kind
 from cuewise.audits.subject import Subject
@@ -40,10 +40,8 @@ def rotation(subject: Subject) -> Finding:
     """Exact quarter turns of the square view, counter-clockwise."""
     hits = right(subject, CHANGES)
     angles = (0, *ANGLES)
-    found = [
-        share(f"rotation/{a}/accuracy", hits[:, k], protocol_of(subject, f"copies turned by {a} degrees"))
-        for k, a in enumerate(angles)
-    ]
+    named = {f"rotation/{a}/accuracy": f"copies turned by {a} degrees" for a in angles}
+    found = shares(subject, hits, named)
     mean = mean_share(
         "rotation/turned/accuracy", hits[:, 1:], protocol_of(subject, "copies turned by 90, 180, 270 degrees")
     )

@@ -64,13 +64,12 @@ class Saved:
         place = self.folder / key
         file = place / f"{rows.upto:012d}.npz"
         text = np.frombuffer(json.dumps(rows.skipped).encode(), np.uint8)
-        arrays = {f"f{i}": a for i, a in enumerate(rows.features)} | {
-            f"s{i}": a for i, a in enumerate(rows.answers)
-        }
+        arrays: dict[str, Any] = {f"f{i}": a for i, a in enumerate(rows.features)}
+        arrays |= {f"s{i}": a for i, a in enumerate(rows.answers)}
         try:
             place.mkdir(parents=True, exist_ok=True)
             with writing(file) as handle:
-                np.savez(handle, index=rows.index, skipped=text, **arrays)  # type: ignore[arg-type]
+                np.savez(handle, index=rows.index, skipped=text, **arrays)
         except OSError as error:
             raise UserError(
                 f"cannot write {file}: {error.strerror or error}; free some space and give the same command again"
@@ -89,22 +88,15 @@ class Saved:
     def keep(self, model: str, audit: str, key: str, finding: Any) -> None:
         """Note a finished audit."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        content = {
-            "key": key,
-            "finding": {
-                **asdict(finding),
-                "scores": [{**s.as_dict(), "draws": s.draws} for s in finding.scores],
-            },
-        }
+        scores = [{**s.as_dict(), "draws": s.draws} for s in finding.scores]
+        content = {"key": key, "finding": {**asdict(finding), "scores": scores}}
         write_text(self._file(model, audit), json.dumps(content, ensure_ascii=False))
         self.started()
 
     def _file(self, model: str, audit: str) -> Path:
         safe = re.sub(r"[^\w.-]", "-", model)[:80]
-        digest = hashlib.sha256(model.encode("utf-8", "surrogateescape")).hexdigest()[
-            :8
-        ]  # `a b` is not `a-b`
-        return self.folder / f"{safe}-{digest}--{audit}.json"
+        digest = hashlib.sha256(model.encode("utf-8", "surrogateescape")).hexdigest()  # `a b` is not `a-b`
+        return self.folder / f"{safe}-{digest[:8]}--{audit}.json"
 
     def begin(self) -> None:
         """Mark the folder as an audit under way."""

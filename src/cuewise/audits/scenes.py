@@ -16,10 +16,8 @@ from cuewise.data.object_masks import ObjectMasks
 from cuewise.views import center
 
 CHANGES = ("background", "object")  # of the object or of what is around it; other changes are cue operators
-LEAST, MOST = (
-    0.005,
-    0.95,
-)  # of what a model sees: a smaller object cannot be seen, a larger one leaves no background
+LEAST = 0.005  # of what a model sees: a smaller object cannot be seen
+MOST = 0.95  # of what a model sees: a larger box leaves no background
 SIDE = 64  # pixels at which objects are measured
 Ids = NDArray[np.int64]
 

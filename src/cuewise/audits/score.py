@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -22,9 +23,7 @@ def score_decisions(file: Path, *, audit: str = "shape_bias", subject: str | Non
         raise UserError(f"{file} has no subject {subject!r}; it has: {', '.join(subjects[:8])}")
     scores, tables = [], {}
     for who in [subject] if subject else subjects:
-        decisions = [
-            Decision(r["image"], r["shape"], r["texture"], r["response"]) for r in rows if r["subject"] == who
-        ]
+        decisions = _decisions(r for r in rows if r["subject"] == who)
         found, table = shape_bias_scores(decisions, f"decisions of {who}")
         single = len(subjects) == 1 or subject is not None
         scores += [{**s.as_dict(), "name": s.name if single else f"{s.name}/{who}"} for s in found]
@@ -35,8 +34,11 @@ def score_decisions(file: Path, *, audit: str = "shape_bias", subject: str | Non
 def people(file: Path) -> list[Decision]:
     """Decisions of the subjects called human-…, or of all where there are none."""
     rows = _read(file)
-    own = [r for r in rows if r["subject"].lower().startswith("human")] or rows
-    return [Decision(r["image"], r["shape"], r["texture"], r["response"]) for r in own]
+    return _decisions([r for r in rows if r["subject"].lower().startswith("human")] or rows)
+
+
+def _decisions(rows: Iterable[dict[str, str]]) -> list[Decision]:
+    return [Decision(*(row[column] for column in COLUMNS[1:])) for row in rows]
 
 
 def _read(file: Path) -> list[dict[str, str]]:

@@ -14,25 +14,15 @@ from numpy.typing import NDArray
 from cuewise.audits.decisions import cues_in
 from cuewise.audits.keys import data_key
 from cuewise.audits.stimuli import conflicts_of
-from cuewise.data import Dataset, Source, open_data
+from cuewise.data import Dataset, open_data
 from cuewise.data.overlap import Overlap, check_overlap, refuse_same
 from cuewise.data.relabelled import Relabelled
 from cuewise.data.subset import split_classes
 from cuewise.errors import UserError, unknown
 from cuewise.probes.corrupted_sets import by_class, is_corrupted
 
-ROLES = (
-    "plain",
-    "conflict",
-    "texture",
-    "silhouette",
-    "sketch",
-    "stylized",
-    "corrupted",
-    "shape",
-    "anagrams",
-)  # what a test set may be given as
 ONE_CUE = ("texture", "silhouette", "sketch", "stylized")  # roles that are asked by the audit of that name
+ROLES = ("plain", "conflict", *ONE_CUE, "corrupted", "shape", "anagrams")  # what a test set may be given as
 REFINED = {"refined_bias_shape": "shape", "refined_bias_texture": "texture"}  # folders of REFINED-BIAS
 EMBEDDED = {
     "texture": "texture_only",
@@ -94,14 +84,10 @@ def refined(spec: str) -> list[str]:
     inside = [
         f"{role}={spec.rstrip('/')}/{name}" for name, role in REFINED.items() if (Path(spec) / name).is_dir()
     ]
+    if len(inside) == len(REFINED):
+        return inside
     own = REFINED.get(Path(spec).name)
-    return (
-        inside
-        if len(inside) == len(REFINED)
-        else [f"{own}={spec}"]
-        if own and Path(spec).is_dir()
-        else [spec]
-    )
+    return [f"{own}={spec}"] if own and Path(spec).is_dir() else [spec]
 
 
 def split_role(spec: str) -> tuple[str, str]:
@@ -129,8 +115,8 @@ def _place(found: Sets, name: str, spec: str, role: str) -> None:
     read = "as given"
     if is_corrupted(data) and role in ("", "corrupted"):
         found.given.setdefault("corrupted", []).append((name, data))
-        read = f"corrupted (its folders are corruptions and severities), {len(data):,} images, {len(data.classes)} classes"
-        found.roles.append((name, read))
+        how = "its folders are corruptions and severities"
+        found.roles.append((name, f"corrupted ({how}), {len(data):,} images, {len(data.classes)} classes"))
         return
     if role == "corrupted":
         raise UserError(
@@ -242,8 +228,7 @@ def _named_by_cues(data: Dataset) -> Dataset:
     found = [cues_in(data.name(i)) for i in range(len(data))]
     classes = tuple(sorted({c for cues in found if cues for c in cues}))
     labels = np.array([classes.index(cues[0]) if cues else 0 for cues in found], np.int64)
-    source: Source = Renamed(data, labels, classes)
-    return Dataset([source])
+    return Dataset([Renamed(data, labels, classes)])
 
 
 def chosen(data: Dataset, known: NDArray[np.bool_], limit: int, seed: int) -> NDArray[np.int64]:
@@ -275,12 +260,10 @@ class Renamed(Relabelled):
 
 def renamed(data: Dataset, labels: NDArray[np.int64], classes: tuple[str, ...]) -> Dataset:
     """The images whose label is not negative, by another numbering."""
-    source: Source = Renamed(data, np.maximum(labels, 0), classes)
-    whole = Dataset([source])
+    whole = Dataset([Renamed(data, np.maximum(labels, 0), classes)])
     return whole if (labels >= 0).all() else whole.select(labels >= 0)
 
 
 def unlabelled(data: Dataset) -> Dataset:
     """The same images without labels."""
-    source: Source = Renamed(data, None, ())
-    return Dataset([source])
+    return Dataset([Renamed(data, None, ())])

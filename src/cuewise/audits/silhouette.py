@@ -1,30 +1,18 @@
-"""How much does the model recognise from the outer shape alone?"""
+"""How much does the model recognise from the outer shape alone? On silhouettes given, or cut out in memory."""
 
 from __future__ import annotations
 
-from cuewise.audits import one_cue
-from cuewise.audits.audit import Finding, audit
 from cuewise.audits.change import change
-from cuewise.audits.subject import Subject
+from cuewise.audits.one_cue import one_cue_audit
 
-COPY = change("silhouette")
-
-
-@audit(
+silhouette = one_cue_audit(
     "silhouette",
     "accuracy on silhouettes: given, or cut from the test images (best effort)",
+    change("silhouette"),
     question="How much does it recognise from outlines alone?",
-    topic="one_cue",
     rank=22,
     citation="Geirhos et al. 2019",
-    kinds=one_cue.kinds(
-        "silhouette",
-        "Silhouette accuracy",
-        "Share of correct answers on filled outlines: texture and colour are removed.",
-        card=8,
-    ),
-    needs=lambda subject: one_cue.needs_of(subject, "silhouette", COPY),
+    title="Silhouette accuracy",
+    meaning="Share of correct answers on filled outlines: texture and colour are removed.",
+    card=8,
 )
-def silhouette(subject: Subject) -> Finding:
-    """A test set given as silhouette=PATH, or silhouettes cut out in memory."""
-    return one_cue.ask(subject, "silhouette", COPY, "silhouette")

@@ -60,20 +60,15 @@ CHANGES = (CLEAN, *COPIES)
 def size(subject: Subject) -> Finding:
     """The object in the centre of its own background, the hole filled smoothly; a small object that is enlarged is blurred."""
     found = objects.hits(subject, CHANGES)
-    left = len(found.scenes.usable) - int(found.scenes.usable.sum())
-
-    def protocol(what: str) -> str:
-        return objects.protocol(subject, what, found.scenes, left)
-
-    own = share("size/own/accuracy", found.right[:, 0], protocol("views"))
+    own = share("size/own/accuracy", found.right[:, 0], found.protocol("views"))
     each = [
-        share(f"size/{s:.0%}/accuracy", found.right[:, 1 + k], protocol(f"copies with the object at {s:.0%}"))
-        for k, s in enumerate(SHARES)
+        share(f"size/{s:.0%}/accuracy", hits, found.protocol(f"copies with the object at {s:.0%}"))
+        for s, hits in zip(SHARES, found.right[:, 1:].T)
     ]
     out = Finding()
     out.add(own, *each, chance=chance(subject))
     ends = found.right[:, [len(SHARES), 1]]
-    out.add(difference("size/loss", ends, protocol("copies with the object at 80 % and at 20 %")))
+    out.add(difference("size/loss", ends, found.protocol("copies with the object at 80 % and at 20 %")))
     drawn = series(subject.name, [100 * s for s in SHARES], each)
     title, axis = "Accuracy as the object is scaled", "longer side of the object, % of the image's"
     out.figures["size"] = figure("lines", title, axis, drawn)

@@ -26,7 +26,6 @@ from cuewise.encoders.load import outputs_of
 from cuewise.probes import Probe
 
 Named = tuple[str, Dataset]
-NO_BASE = "no plain labelled test set to make changed copies of: give --test"
 
 
 @dataclass(frozen=True)
@@ -73,9 +72,7 @@ class Subject:
     answers_by: str = "probe"  # probe, head, or nothing where there are no labels to fit a probe on
     settings: AuditSettings = field(default_factory=AuditSettings)
     roles: Sequence[tuple[str, str]] = ()  # how each test set was read
-    overlaps: Mapping[str, Overlap] = field(
-        default_factory=dict
-    )  # test images that are training images, by set
+    overlaps: Mapping[str, Overlap] = field(default_factory=dict)  # training images in each test set
     spoken: dict[str, ZeroShot] = field(default_factory=dict)  # by classes
     prompted: list[Subject] = field(default_factory=list)  # the same with one prompt each (prompt_spread.py)
 
@@ -98,6 +95,13 @@ class Subject:
     @property
     def engine(self) -> Engine:
         return self.model.engine
+
+    @property
+    def base_set(self) -> Named:
+        """The set of which changed copies are made; raises Unasked where there is none."""
+        if self.base is None:
+            raise Unasked("no plain labelled test set to make changed copies of: give --test")
+        return self.base
 
     @property
     def conflicts(self) -> list[Named]:
@@ -167,9 +171,7 @@ class Subject:
 
     def answers_to(self, change: Change) -> tuple[Ids, Ids]:
         """Index of each readable image of `base`, and the answer to its changed copy."""
-        if self.base is None:
-            raise Unasked(NO_BASE)
-        name, data = self.base
+        name, data = self.base_set
         return self.model.answers(data, self.answerer(data), [change], name)[change]
 
     def viewer(self, answerer: Answerer | None, others: tuple[Answerer, ...] = ()) -> Viewer:

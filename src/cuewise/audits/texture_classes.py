@@ -15,7 +15,7 @@ from cuewise.audits.change import CLEAN, Copies
 from cuewise.audits.figures import figure, table
 from cuewise.audits.kinds import Kind
 from cuewise.audits.measures import BIN, near_chance_bound
-from cuewise.audits.subject import NO_BASE, Subject
+from cuewise.audits.subject import Subject
 from cuewise.audits.texture import COPY
 from cuewise.scores import Score, proportion
 
@@ -120,9 +120,7 @@ def textures(subject: Subject) -> Answers:
     given = subject.given.get("texture", [])
     if given:
         return answers_on(subject, *given[0])
-    if subject.base is None:
-        raise Unasked(NO_BASE)
-    name, data = subject.base
+    name, data = subject.base_set
     answerer = subject.answerer(data)
     index, answers = subject.answers_to(COPY)
     labels = answerer.labels(data)[index]

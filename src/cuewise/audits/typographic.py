@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from cuewise.audits.audit import Finding, Needs, audit
 from cuewise.audits.change import CLEAN, change
-from cuewise.audits.changed import chance, protocol_of, right, share
+from cuewise.audits.changed import chance, right, share, shares
 from cuewise.audits.figures import figure, series
 from cuewise.audits.kinds import Kind
 from cuewise.audits.one_cue import gallery
@@ -43,12 +43,11 @@ def typographic(subject: Subject) -> Finding:
     """As it is, with an empty label, with a word on it."""
     hits = right(subject, [CLEAN, EMPTY, COPY])
     clean = share("clean", hits[:, 0], "")
-    label = share(
-        "typographic/label/accuracy", hits[:, 1], protocol_of(subject, "copies with an empty label")
-    )
-    word = share(
-        "typographic/word/accuracy", hits[:, 2], protocol_of(subject, "copies with a word on a label")
-    )
+    named = {
+        "typographic/label/accuracy": "copies with an empty label",
+        "typographic/word/accuracy": "copies with a word on a label",
+    }
+    label, word = shares(subject, hits[:, 1:], named)
     drawn = series(subject.name, ["as it is", "empty label", "word"], [clean, label, word])
     out = Finding(
         figures={"typographic": figure("bars", "Accuracy with a word on the image", "copies", drawn)}

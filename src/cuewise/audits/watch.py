@@ -11,7 +11,6 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
 from cuewise.audits.answerer import Unasked
 from cuewise.audits.audit import Audit, choose
@@ -52,11 +51,7 @@ def own_outputs(encoder: Encoder, data: Dataset, labelled: bool) -> Outputs | No
             return None
         found = {name: list(known[0][name]) for name in data.classes}  # type: ignore[arg-type]
     head = Head(encoder.head, found, "own")
-
-    def say(features: NDArray[np.float32]) -> NDArray[np.int64]:
-        return np.asarray(head.predict_proba(features).argmax(1), np.int64)
-
-    return say
+    return lambda features: np.asarray(head.predict_proba(features).argmax(1), np.int64)
 
 
 def watcher_of(config: Config, tests: Sequence[str]) -> Watcher:
