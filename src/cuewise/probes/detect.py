@@ -13,8 +13,8 @@ from cuewise.data import Boxes, Dataset, open_data
 from cuewise.errors import UserError
 from cuewise.probes.dense.boxes_ap import THRESHOLDS, Detections, Ranking, image_scores, mean_ap, rank
 from cuewise.probes.dense.coco_ap import NEEDS, CocoEvaluation
-from cuewise.probes.dense.detector import Detector, DetectorHeads, best_body, span, unknown_classes
-from cuewise.probes.dense.drawing import Shot, box_panels, worst_and_best
+from cuewise.probes.dense.detector import Detector, DetectorHeads, best_body, span
+from cuewise.probes.dense.drawing import Shot, box_panels, report_left_out, worst_and_best
 from cuewise.probes.dense.resample import RESAMPLES, resamples, with_interval
 from cuewise.probes.dense.schedule import DenseSchedule, changed
 from cuewise.probes.kinds import ProbeKind
@@ -150,9 +150,9 @@ def judge(task: Task, detector: Detector, name: str, data: Dataset, fitted: int)
     found = sum(len(d.scores) for d in said)
     count = int(max(50, min(RESAMPLES, BUDGET // max(1, found * len(THRESHOLDS)))))
     weights = resamples(len(true), task.seed, count)
-    forms = {"voc07": ([rankings[k] for k in judged], mean_ap)}
-    values = {"voc07": mean_ap(forms["voc07"][0])}
-    draws = {"voc07": np.stack([mean_ap(forms["voc07"][0], w) for w in weights])}
+    counted = [rankings[k] for k in judged]
+    values = {"voc07": mean_ap(counted)}
+    draws = {"voc07": np.stack([mean_ap(counted, w) for w in weights])}
     columns = {"voc07 AP50": [r.average_precision()[0] for r in rankings],
                "voc07 AP": [r.average_precision().mean() for r in rankings]}  # fmt: skip
     try:
@@ -164,11 +164,13 @@ def judge(task: Task, detector: Detector, name: str, data: Dataset, fitted: int)
     scores = []
     for form, value in values.items():
         for what, at in (("ap", slice(None)), ("ap50", slice(0, 1)), ("ap75", slice(5, 6))):
-            counted = f"{protocol}/{FORMS[form]}"
-            score = with_interval(f"{form}_{what}/{name}", float(value[at].mean()), draws[form][:, at].mean(1), len(true),
-                                  counted)  # fmt: skip
+            drawn_values = draws[form][:, at].mean(1)
+            how = f"{protocol}/{FORMS[form]}"
+            score = with_interval(
+                f"{form}_{what}/{name}", float(value[at].mean()), drawn_values, len(true), how
+            )
             scores.append(score)
-            task.draws[score.name] = draws[form][:, at].mean(1)
+            task.draws[score.name] = drawn_values
     _note(task, name, detector, data, rankings, columns, len(true))
     if task.out is not None:
         task.shots += drawn(detector, data, rows, said, true, name)
@@ -190,21 +192,16 @@ def _note(
     """The table of classes, and which classes do not count."""
     objects = [int(r.positive.sum()) for r in rankings]
     absent = [c for c, count in zip(detector.names, objects) if not count]
-    strange = unknown_classes(data, detector.names)
-    if absent or strange:
-        print(
-            f"{name}: classes that are not in both sets and do not count: {', '.join([*absent, *strange])}",
-            file=sys.stderr,
-        )
-    entry = {"name": name, "images": n, "boxes": sum(objects), "left_out_classes": [*absent, *strange],
-             "classes": [c for c, count in zip(detector.names, objects) if count]}  # fmt: skip
-    task.tests.append(entry)
+    left_out = absent + [c for c in data.object_classes if c not in detector.names]
+    report_left_out(name, left_out)
+    entry = {"name": name, "images": n, "boxes": sum(objects), "left_out_classes": left_out}
+    task.tests.append({**entry, "classes": [c for c, count in zip(detector.names, objects) if count]})
     body = [
         [c, count, *(float(v[k]) if count else None for v in columns.values())]
         for k, (c, count) in enumerate(zip(detector.names, objects))
     ]
-    task.tables[f"ap/{name}"] = {"title": f"Average precision per class, {name}",
-                                 "columns": ["class", "objects", *columns], "rows": body}  # fmt: skip
+    title = f"Average precision per class, {name}"
+    task.tables[f"ap/{name}"] = {"title": title, "columns": ["class", "objects", *columns], "rows": body}
 
 
 def drawn(

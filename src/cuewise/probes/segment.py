@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +14,7 @@ from cuewise.data import BrokenImage, Dataset, open_data
 from cuewise.data.annotations.annotated import VOID
 from cuewise.data.masks import Masked
 from cuewise.errors import UserError
-from cuewise.probes.dense.drawing import Shot, mask_panels, worst_and_best
+from cuewise.probes.dense.drawing import Shot, mask_panels, report_left_out, worst_and_best
 from cuewise.probes.dense.iou import PixelCounts, count_pixels
 from cuewise.probes.dense.resample import scored
 from cuewise.probes.dense.schedule import DenseSchedule, changed
@@ -191,28 +190,15 @@ def judge(
         score, draws = scored(f"{what}/{name}", len(rows), protocol, measure, task.seed)
         scores.append(score)
         task.draws[score.name] = draws
-    absent = [n for n, there in zip(classes.names, judged) if not there]
-    strange = [f"value {v}" for v in values_in(data) if v not in (*classes.values, *classes.void)]
-    task.tests.append(
-        {
-            "name": name,
-            "images": len(rows),
-            "classes": [n for n, there in zip(classes.names, judged) if there],
-            "left_out_classes": [*absent, *strange],
-        }
-    )
-    if absent or strange:
-        print(
-            f"{name}: classes that are not in both sets and do not count: {', '.join([*absent, *strange])}",
-            file=sys.stderr,
-        )
-    body = [[n, float(v) if there else None, int(t)] for n, v, there, t in
-            zip(classes.names, each, judged, counts.true.sum(0))]  # fmt: skip
-    task.tables[f"iou/{name}"] = {
-        "title": f"IoU per class, {name}",
-        "columns": ["class", "IoU", "true pixels"],
-        "rows": body,
-    }
+    left_out = [n for n, there in zip(classes.names, judged) if not there]
+    left_out += [f"value {v}" for v in values_in(data) if v not in (*classes.values, *classes.void)]
+    present = [n for n, there in zip(classes.names, judged) if there]
+    task.tests.append({"name": name, "images": len(rows), "classes": present, "left_out_classes": left_out})
+    report_left_out(name, left_out)
+    columns = zip(classes.names, each, judged, counts.true.sum(0))
+    body = [[n, float(v) if there else None, int(t)] for n, v, there, t in columns]
+    title = f"IoU per class, {name}"
+    task.tables[f"iou/{name}"] = {"title": title, "columns": ["class", "IoU", "true pixels"], "rows": body}
     if task.out is not None:
         task.shots += drawn(segmenter, data, rows, counts, classes, name)
     return scores
@@ -233,7 +219,6 @@ def drawn(
     for word, i in chosen:
         one = said[rows[i]]
         panels = mask_panels(data.image(rows[i]), one.target, one.mask, classes.values[0] == 0)
-        shots.append(
-            Shot(f"{word} of {name}", f"{Path(data.name(rows[i])).name}: mIoU {values[i]:.2f}", panels)
-        )
+        caption = f"{Path(data.name(rows[i])).name}: mIoU {values[i]:.2f}"
+        shots.append(Shot(f"{word} of {name}", caption, panels))
     return shots

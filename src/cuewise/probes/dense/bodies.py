@@ -70,9 +70,8 @@ class Pyramid(nn.Module):
             maps = OrderedDict((str(i), m) for i, m in enumerate(self.maps(x)))
             return self.fpn(maps)  # type: ignore[no-any-return]
         height, width = x.shape[2:]
-        padded = F.pad(
-            x, (0, self.square - width, 0, self.square - height)
-        )  # positions are those of one size
+        # positions are those of one size
+        padded = F.pad(x, (0, self.square - width, 0, self.square - height))
         maps = self.fpn(self.maps(padded)[0])
         cut = [m[:, :, : height // s, : width // s] for m, s in zip(maps, self.strides)]
         return OrderedDict((str(i), m) for i, m in enumerate(cut))
@@ -83,18 +82,21 @@ class SimplePyramid(nn.Module):
 
     def __init__(self, channels: int, stride: int, out: int, side: int) -> None:
         super().__init__()
-        levels: Sequence[tuple[int, nn.Module]] = [
+        half, quarter = channels // 2, channels // 4
+        levels: Sequence[
+            tuple[int, nn.Module, int, bool]
+        ] = [  # stride, how it is made, channels, if it is exact
             (
                 stride // 4,
-                nn.Sequential(_up(channels, channels // 2), nn.GELU(), _up(channels // 2, channels // 4)),
+                nn.Sequential(_up(channels, half), nn.GELU(), _up(half, quarter)),
+                quarter,
+                stride % 4 == 0,
             ),
-            (stride // 2, _up(channels, channels // 2)),
-            (stride, nn.Identity()),
-            (2 * stride, nn.MaxPool2d(2)),
+            (stride // 2, _up(channels, half), half, stride % 2 == 0),
+            (stride, nn.Identity(), channels, True),
+            (2 * stride, nn.MaxPool2d(2), channels, side % (2 * stride) == 0),
         ]
-        whole = [stride % 4 == 0, stride % 2 == 0, True, side % (2 * stride) == 0]
-        widths = [channels // 4, channels // 2, channels, channels]
-        kept = [(s, m, w) for (s, m), w, exact in zip(levels, widths, whole) if exact and s >= 2]
+        kept = [(s, m, w) for s, m, w, exact in levels if exact and s >= 2]
         self.strides = [s for s, _, _ in kept]
         self.levels = nn.ModuleList(
             nn.Sequential(m, nn.Conv2d(w, out, 1), nn.GroupNorm(1, out), nn.Conv2d(out, out, 3, padding=1))

@@ -48,11 +48,9 @@ class CocoEvaluation:
         image = np.concatenate([np.zeros(0, np.int64), *(np.full(len(e["dtScores"]), i) for i, e in kept)])
         scores = np.concatenate([np.zeros(0), *(e["dtScores"] for _, e in kept)])
         blank = np.zeros((thresholds, 0), bool)
-        right = np.concatenate(
-            [blank, *(np.asarray(e["dtMatches"], bool).reshape(thresholds, -1) for _, e in kept)], 1
-        )
-        ignored = np.concatenate(
-            [blank, *(np.asarray(e["dtIgnore"], bool).reshape(thresholds, -1) for _, e in kept)], 1
+        right, ignored = (
+            np.concatenate([blank, *(np.asarray(e[flag], bool).reshape(thresholds, -1) for _, e in kept)], 1)
+            for flag in ("dtMatches", "dtIgnore")
         )
         for i, e in kept:
             positive[i] = int((np.asarray(e["gtIgnore"]) == 0).sum())

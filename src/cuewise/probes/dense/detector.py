@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
@@ -155,6 +154,9 @@ class Detector:
     def _modes(self) -> None:
         """What does not learn stays in evaluation mode."""
         self.network.train()
+        self._freeze()
+
+    def _freeze(self) -> None:
         if self.frozen:
             freeze(self.encoder_)
         elif self.norm == "frozen":
@@ -197,10 +199,7 @@ class Detector:
             )
         transform: Any = network.transform
         transform.min_size = tuple(min(s, longest) for s in (*self.scales, self.size))  # the last one at test
-        if self.frozen:
-            freeze(self.encoder_)
-        elif self.norm == "frozen":
-            freeze_norms(self.encoder_)
+        self._freeze()
         return network
 
 
@@ -241,8 +240,3 @@ def span(text: str) -> tuple[int, ...]:
     if not 16 <= a <= b:
         raise UserError(f"--scales {text}: from 16 pixels on, the smaller first")
     return tuple(dict.fromkeys(int(v) for v in np.linspace(a, b, 11).round()))
-
-
-def unknown_classes(data: Dataset, names: Sequence[str]) -> list[str]:
-    """Classes of a test set that were not trained."""
-    return [n for n in data.object_classes if n not in names]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -64,8 +65,7 @@ def boxed(
     image: Pixels, corners: NDArray[np.float32], labels: Sequence[str], classes: NDArray[np.int64]
 ) -> Pixels:
     scale = SIDE / max(image.shape[:2])
-    size = (max(1, round(image.shape[1] * scale)), max(1, round(image.shape[0] * scale)))
-    picture = Image.fromarray(image).resize(size, Image.Resampling.BILINEAR)
+    picture = _panel(image)
     draw = ImageDraw.Draw(picture)
     for box, label, k in zip(corners, labels, classes):
         x0, y0, x1, y1 = (float(v) * scale for v in box)
@@ -78,14 +78,26 @@ def boxed(
 
 def side_by_side(panels: Sequence[Pixels]) -> Pixels:
     """Panels of one height in a row with a white gap."""
-    scaled = []
-    for panel in panels:
-        factor = SIDE / max(panel.shape[:2])
-        size = (max(1, round(panel.shape[1] * factor)), max(1, round(panel.shape[0] * factor)))
-        scaled.append(np.asarray(Image.fromarray(panel).resize(size, Image.Resampling.BILINEAR)))
+    scaled = [np.asarray(_panel(panel)) for panel in panels]
     gap = np.full((scaled[0].shape[0], 6, 3), 255, np.uint8)
     parts = [part for panel in scaled for part in (panel, gap)]
     return np.concatenate(parts[:-1], axis=1)
+
+
+def _panel(image: Pixels) -> Image.Image:
+    """The image with a longer side of SIDE."""
+    factor = SIDE / max(image.shape[:2])
+    size = (max(1, round(image.shape[1] * factor)), max(1, round(image.shape[0] * factor)))
+    return Image.fromarray(image).resize(size, Image.Resampling.BILINEAR)
+
+
+def report_left_out(name: str, classes: Sequence[str]) -> None:
+    """Say which classes of a test set do not count, if any."""
+    if classes:
+        print(
+            f"{name}: classes that are not in both sets and do not count: {', '.join(classes)}",
+            file=sys.stderr,
+        )
 
 
 def worst_and_best(values: NDArray[np.float64], shown: int = SHOWN) -> list[tuple[str, int]]:

@@ -25,15 +25,12 @@ class TwoMaps(nn.Module):
         if is_resnet(encoder.backbone) and self.stride > FINE and dilate(encoder.backbone):
             maps, self.stride = _StageMaps(encoder, maps.channels), FINE  # type: ignore[assignment]
         self.maps = maps
-        self.channels = (
-            maps.channels[-1],
-            maps.channels[-2] if len(maps.channels) > 1 else maps.channels[-1],
-        )
+        self.channels = (maps.channels[-1], maps.channels[-2:][0])  # one map is both
         self.square: int | None = getattr(maps, "square", None)
 
     def forward(self, x: Tensor) -> dict[str, Tensor]:
         found = self.maps(x)
-        return {"out": found[-1], "aux": found[-2] if len(found) > 1 else found[-1]}
+        return {"out": found[-1], "aux": found[-2:][0]}
 
 
 class _StageMaps(nn.Module):

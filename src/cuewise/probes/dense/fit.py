@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -119,19 +120,12 @@ class Fit:
         self.step, self.skipped = content["step"], dict(content["skipped"])
 
 
-class seeded:
+@contextmanager
+def seeded(seed: int, number: int = 0) -> Iterator[None]:
     """torch's global generator set from a seed and a number, and back afterwards."""
-
-    def __init__(self, seed: int, number: int = 0) -> None:
-        self.value = (seed * 1_000_003 + number + 1) % (1 << 63)
-
-    def __enter__(self) -> None:
-        self.fork = torch.random.fork_rng(devices=[])
-        self.fork.__enter__()
-        torch.manual_seed(self.value)
-
-    def __exit__(self, *exc: Any) -> None:
-        self.fork.__exit__(*exc)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed((seed * 1_000_003 + number + 1) % (1 << 63))
+        yield
 
 
 def freeze(module: nn.Module) -> None:

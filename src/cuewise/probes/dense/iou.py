@@ -58,6 +58,5 @@ def count_pixels(
     """right, true, said of one image; pixels whose target is VOID are left out of all three."""
     known = target != VOID
     p, t = predicted[known], target[known]
-    sizes = (np.bincount(v, minlength=classes)[:classes] for v in (p[p == t], t, p))
-    right, true, said = sizes
+    right, true, said = (np.bincount(v, minlength=classes)[:classes] for v in (p[p == t], t, p))
     return right, true, said

@@ -107,12 +107,9 @@ def resized(image: Pixels, height: int, width: int, interpolation: str) -> Pixel
 def cells(target: Pixels, placed: Placed, size: int, grid: int) -> Pixels:
     """grid×grid: the class at the centre of each cell of the square, VOID outside the image."""
     centres = (np.arange(grid) + 0.5) * size / grid
-    rows, columns = centres * target.shape[0] / placed.height, centres * target.shape[1] / placed.width
+    height, width = target.shape
+    rows, columns = centres * height / placed.height, centres * width / placed.width
+    rows, columns = rows[rows < height].astype(int), columns[columns < width].astype(int)
     out = np.full((grid, grid), VOID, np.uint8)
-    inside = np.ix_(np.flatnonzero(rows < target.shape[0]), np.flatnonzero(columns < target.shape[1]))
-    at_rows, at_columns = (
-        rows[rows < target.shape[0]].astype(int),
-        columns[columns < target.shape[1]].astype(int),
-    )
-    out[inside] = target[np.ix_(at_rows, at_columns)]
+    out[: len(rows), : len(columns)] = target[np.ix_(rows, columns)]
     return out

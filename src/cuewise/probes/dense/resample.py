@@ -36,8 +36,7 @@ def scored(
 
 def with_interval(name: str, value: float, draws: Draws, images: int, protocol: str) -> Score:
     """Resamples repeat images, which moves such measures as a whole: their spread is used, not their place."""
-    known = draws[np.isfinite(draws)]
-    half = Z95 * float(known.std(ddof=1)) if images > 1 and len(known) > 1 else float("nan")
+    half = _half(draws, images)
     return Score(name, value, max(0.0, value - half), min(1.0, value + half), images, protocol)
 
 
@@ -45,7 +44,11 @@ def difference(
     name: str, a: tuple[float, Draws], b: tuple[float, Draws], images: int, protocol: str
 ) -> Score:
     """a − b with the interval of the paired draws."""
-    value, spread = a[0] - b[0], a[1] - b[1]
-    known = spread[np.isfinite(spread)]
-    half = Z95 * float(known.std(ddof=1)) if images > 1 and len(known) > 1 else float("nan")
+    value, half = a[0] - b[0], _half(a[1] - b[1], images)
     return Score(name, value, value - half, value + half, images, protocol)
+
+
+def _half(draws: Draws, images: int) -> float:
+    """Half of the interval that draws give."""
+    known = draws[np.isfinite(draws)]
+    return Z95 * float(known.std(ddof=1)) if images > 1 and len(known) > 1 else float("nan")

@@ -50,11 +50,8 @@ class DenseSchedule:
 
     def __str__(self) -> str:
         length = f"steps{self.steps}" if self.steps is not None else f"epochs{self.epochs}"
-        fall = (
-            f"poly{self.poly:g}"
-            if self.poly is not None
-            else f"x0.1at{'-'.join(f'{d:.2f}' for d in self.drops)}"
-        )
+        drops = "-".join(f"{d:.2f}" for d in self.drops)
+        fall = f"poly{self.poly:g}" if self.poly is not None else f"x0.1at{drops}"
         return f"sgd_lr{self.lr:g}per{self.reference}_batch{self.batch_size}_{length}_{fall}_wd{self.weight_decay:g}"
 
 

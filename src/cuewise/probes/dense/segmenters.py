@@ -76,26 +76,24 @@ class Segmenter(ABC):
         self, data: Dataset, table: NDArray[np.uint8], label: str = "segmenting"
     ) -> Iterator[Predicted]:
         """Every readable image, at its own size."""
+        for batch, x in self.batches(data, self.view(table), label):
+            scores = enlarged(self.logits(x).float(), (self.size, self.size))
+            for row, index in enumerate(batch.index.tolist()):
+                height, width = batch.facts["extent"][row].tolist()
+                target = np.asarray(batch.facts["target"][row])
+                own = enlarged(scores[row : row + 1, :, :height, :width], target.shape)
+                yield Predicted(index, own[0].argmax(0).to(torch.uint8).cpu().numpy(), target)
+
+    def batches(self, data: Dataset, view: WholeView, label: str) -> Iterator[tuple[Batch, Tensor]]:
+        """Readable images with their normalised squares, in evaluation mode; what cannot be read is noted."""
         device = next(self.encoder.parameters()).device
         workers = auto_workers() if len(data) > 1000 else 0
         with evaluating(self.network), Progress(len(data), "images", label) as bar:
-            for batch in ordered(data, self.view(table), batch_size=BATCH, workers=workers):
+            for batch in ordered(data, view, batch_size=BATCH, workers=workers):
                 self.skipped |= dict(batch.skipped)
-                if not len(batch):
-                    continue
-                scores = self.logits(self.encoder.normalise(batch.views["image"].to(device))).float()
-                scores = F.interpolate(scores, (self.size, self.size), mode="bilinear", align_corners=False)
-                for row, index in enumerate(batch.index.tolist()):
-                    height, width = batch.facts["extent"][row].tolist()
-                    target = np.asarray(batch.facts["target"][row])
-                    own = F.interpolate(
-                        scores[row : row + 1, :, :height, :width],
-                        target.shape,
-                        mode="bilinear",
-                        align_corners=False,
-                    )
-                    yield Predicted(index, own[0].argmax(0).to(torch.uint8).cpu().numpy(), target)
-                bar.add(len(batch))
+                if len(batch):
+                    yield batch, self.encoder.normalise(batch.views["image"].to(device))
+                    bar.add(len(batch))
 
     def view(self, table: NDArray[np.uint8], grid: int = 0) -> WholeView:
         """The whole image."""
@@ -130,31 +128,22 @@ class PixelProbe(Segmenter):
 
     def features(self, x: Tensor) -> Tensor:
         """B×D×g×g."""
-        side = (self.grid, self.grid)
-        maps = self.maps(x)
-        return torch.cat([F.interpolate(m, side, mode="bilinear", align_corners=False) for m in maps], 1)
+        return torch.cat([enlarged(m, (self.grid, self.grid)) for m in self.maps(x)], 1)
 
     def fit(self, data: Dataset, table: NDArray[np.uint8]) -> Self:
-        device = next(self.encoder.parameters()).device
         dim = sum(self.maps.channels)
         share = max(1, min(PER_IMAGE, MOST_NUMBERS // dim // max(1, len(data))))
         X, y, groups = [], [], []
-        workers = auto_workers() if len(data) > 1000 else 0
-        with evaluating(self.encoder), Progress(len(data), "images", "features of pixels") as bar:
-            for batch in ordered(data, self.view(table, self.grid), batch_size=BATCH, workers=workers):
-                self.skipped |= dict(batch.skipped)
-                if not len(batch):
-                    continue
-                found = self.features(self.encoder.normalise(batch.views["image"].to(device))).float().cpu()
-                for row, index in enumerate(batch.index.tolist()):
-                    cells = np.asarray(batch.facts["cells"][row]).reshape(-1)
-                    known = np.flatnonzero(cells != VOID)
-                    rng = np.random.default_rng([self.seed, index])
-                    chosen = rng.permutation(known)[:share]
-                    X.append(found[row].flatten(1).T[chosen].numpy())
-                    y.append(cells[chosen].astype(np.int64))
-                    groups.append(np.full(len(chosen), index))
-                bar.add(len(batch))
+        for batch, x in self.batches(data, self.view(table, self.grid), "features of pixels"):
+            found = self.features(x).float().cpu()
+            for row, index in enumerate(batch.index.tolist()):
+                cells = np.asarray(batch.facts["cells"][row]).reshape(-1)
+                known = np.flatnonzero(cells != VOID)
+                rng = np.random.default_rng([self.seed, index])
+                chosen = rng.permutation(known)[:share]
+                X.append(found[row].flatten(1).T[chosen].numpy())
+                y.append(cells[chosen].astype(np.int64))
+                groups.append(np.full(len(chosen), index))
         labels = np.concatenate(y) if y else np.zeros(0, np.int64)
         if len(np.unique(labels)) < 2:
             raise UserError(
@@ -223,6 +212,10 @@ class FCNSegmenter(Segmenter):
     def logits(self, x: Tensor) -> Tensor:
         out: Tensor = self.fcn(x)["out"]
         return out
+
+
+def enlarged(maps: Tensor, size: tuple[int, ...]) -> Tensor:
+    return F.interpolate(maps, size, mode="bilinear", align_corners=False)
 
 
 def known_cross_entropy(z: Tensor, target: Tensor) -> Tensor:
