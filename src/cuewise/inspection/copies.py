@@ -27,15 +27,15 @@ class CopiedImages:
 
     def as_dict(self, names: tuple[Sequence[str], Sequence[str]]) -> dict[str, Any]:
         """Counts of images of the first set that have a copy, and the first pairs by name."""
-        shown = {
-            kind: [[names[0][i], names[1][j]] for i, j in pairs[:SHOWN]]
-            for kind, pairs in (("same", self.same), ("near", self.near))
-        }
+
+        def named(pairs: list[Pair]) -> list[list[str]]:
+            return [[names[0][i], names[1][j]] for i, j in pairs[:SHOWN]]
+
         return {
             "same": len({i for i, _ in self.same}),
             "near": len({i for i, _ in self.near}),
-            "pairs": shown["same"],
-            "near_pairs": shown["near"],
+            "pairs": named(self.same),
+            "near_pairs": named(self.near),
         }
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cuewise.data import Dataset, Source, open_data
+from cuewise.data import Dataset, open_data
 from cuewise.data.object_masks import WithMasks, object_masks
 from cuewise.errors import UserError
 from cuewise.files import write_json
@@ -84,8 +84,7 @@ def _masked(
             reasons.append(error)
             out.append((name, spec, data))
             continue
-        source: Source = WithMasks(data, found)
-        out.append((name, spec, Dataset([source])))
+        out.append((name, spec, Dataset([WithMasks(data, found)])))
     if len(reasons) == len(opened):
         raise reasons[0]
     return out
@@ -125,16 +124,14 @@ def labels_of(data: Dataset, found: Gathered) -> tuple[Ids, tuple[str, ...], boo
 
 def judged_rows(labels: Ids, classes: Sequence[str]) -> tuple[Ids, str]:
     """Images of classes with enough of them, or why nothing can be judged."""
+    none = np.zeros(0, np.int64)
     if not classes:
-        return np.zeros(
-            0, np.int64
-        ), "no labels: put the images into one folder per class to have clues judged"
+        return none, "no labels: put the images into one folder per class to have clues judged"
     counts = np.bincount(labels[labels >= 0], minlength=len(classes))
     enough = np.flatnonzero(counts >= FEWEST)
     if len(enough) < 2:
-        return np.zeros(0, np.int64), (
-            f"{len(enough)} of {len(classes)} classes have {FEWEST} images or more; two are needed to judge a clue"
-        )
+        few = f"{len(enough)} of {len(classes)} classes have {FEWEST} images or more"
+        return none, f"{few}; two are needed to judge a clue"
     return np.flatnonzero(np.isin(labels, enough)), ""
 
 

@@ -27,11 +27,8 @@ def average_precision(
     """
     if variant not in VARIANTS:
         raise UserError(f"average precision {variant!r}: {' or '.join(VARIANTS)}")
-    known = target >= 0
-    score, target = score[known], target[known]
-    weight = np.ones(len(score)) if weight is None else weight[known]
-    order = np.argsort(-score, kind="stable")
-    return _from_ranking(score[order], target[order] == 1, weight[order], variant)
+    rows, ranked, positive = _ranked(score, target)
+    return _from_ranking(ranked, positive, np.ones(len(rows)) if weight is None else weight[rows], variant)
 
 
 def _from_ranking(

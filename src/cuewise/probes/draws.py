@@ -52,10 +52,8 @@ def over_both(score: Score, values: Values) -> Score:
     extra = scatter(values)
     if len(values) != DRAWS or not np.isfinite(score.value):
         return score
-    low, high = (
-        score.value - np.hypot(score.value - score.low, extra),
-        score.value + np.hypot(score.high - score.value, extra),
-    )
+    low = score.value - np.hypot(score.value - score.low, extra)
+    high = score.value + np.hypot(score.high - score.value, extra)
     return replace(
         score,
         low=max(0.0, float(low)),

@@ -33,24 +33,18 @@ def write_embeddings(
     if not data:
         raise UserError("no DATA given: name a folder of images, an archive, or `shapes`")
     with claim_file(out, overwrite):
-        return _embed(model, data, out, batch_size, size, workers, device)
-
-
-def _embed(
-    model: str, data: list[str], out: Path, batch_size: int, size: int | None, workers: str, device: str
-) -> dict[str, Any]:
-    images = open_data(data)
-    encoder = load_encoder(model, size=size).to(as_torch_device(device))
-    warn_if_random(encoder.card, str(model))
-    count = None if workers == "auto" else int(workers)
-    found = embed_dataset(encoder, images, batch_size=batch_size, workers=count)
-    columns: dict[str, Any] = {
-        "features": found.features,
-        "paths": np.array([images.name(int(i)) for i in found.index], dtype=np.str_),
-    }
-    if images.labels is not None:
-        columns["labels"] = np.array(images.classes)[found.labels]
-    (_write_parquet if out.suffix == ".parquet" else _write_npz)(columns, out)
+        images = open_data(data)
+        encoder = load_encoder(model, size=size).to(as_torch_device(device))
+        warn_if_random(encoder.card, str(model))
+        count = None if workers == "auto" else int(workers)
+        found = embed_dataset(encoder, images, batch_size=batch_size, workers=count)
+        columns: dict[str, Any] = {
+            "features": found.features,
+            "paths": np.array([images.name(int(i)) for i in found.index], dtype=np.str_),
+        }
+        if images.labels is not None:
+            columns["labels"] = np.array(images.classes)[found.labels]
+        (_write_parquet if out.suffix == ".parquet" else _write_npz)(columns, out)
     skipped = images.fingerprint()["skipped"] + [{"path": p, "why": w} for p, w in found.skipped]
     return {
         "file": str(out),

@@ -51,11 +51,8 @@ def _from_csv(text: str, file: Path) -> list[tuple[str, tuple[str, ...], tuple[s
     reader = csv.DictReader(text.splitlines())
     if not {"image", "labels"} <= set(reader.fieldnames or []):
         raise UserError(f"{file} has the columns {reader.fieldnames}; give {FORM}")
-    return [
-        (row["image"] or "", _split(row["labels"]), _split(row.get("difficult")))
-        for row in reader
-        if row["image"]
-    ]
+    named = [row for row in reader if row["image"]]
+    return [(row["image"], _split(row["labels"]), _split(row.get("difficult"))) for row in named]
 
 
 def _split(text: str | None) -> tuple[str, ...]:

@@ -15,11 +15,8 @@ def depth_of(name: str, blocks: int) -> int:
     """0 for patches, positions and class token, i + 1 for block i, blocks + 1 for what comes after."""
     if name.startswith("blocks."):
         return int(name.split(".")[1]) + 1
-    return (
-        0
-        if name.split(".")[0] in ("patch_embed", "pos_embed", "cls_token", "reg_token", "norm_pre")
-        else blocks + 1
-    )
+    first = ("patch_embed", "pos_embed", "cls_token", "reg_token", "norm_pre")
+    return 0 if name.split(".")[0] in first else blocks + 1
 
 
 def layer_decayed(
@@ -36,12 +33,7 @@ def layer_decayed(
     for depth, p in [*named, *((last, p) for p in head.parameters())]:
         if not p.requires_grad:
             continue
-        scale = decay ** (last - depth)
-        settings = {
-            "params": [],
-            "scale": scale,
-            "lr": lr * scale,
-            "weight_decay": weight_decay * (p.ndim > 1),
-        }
+        scale, decayed = decay ** (last - depth), weight_decay * (p.ndim > 1)
+        settings = {"params": [], "scale": scale, "lr": lr * scale, "weight_decay": decayed}
         groups.setdefault((depth, p.ndim > 1), settings)["params"].append(p)
     return torch.optim.AdamW(list(groups.values()), betas=(0.9, 0.999))

@@ -19,7 +19,7 @@ from cuewise.probes.finetune import FinetuneProbe
 from cuewise.probes.kinds import ProbeKind
 from cuewise.probes.probe import Features, Labels, Probe, check_features, check_training_set, held_out
 from cuewise.probes.sgd import Schedule, SGDProbe, schedule
-from cuewise.probes.solve import SWEEP, logits, solve, standardiser, sweep
+from cuewise.probes.solve import SWEEP, logits, solve, standardiser, sweep, sweep_name
 from cuewise.probes.task import Task, classify
 from cuewise.probes.tuned import tuned_scores
 from cuewise.probes.tunings import Tuning
@@ -38,14 +38,12 @@ class LinearProbe(Probe):
 
     @property
     def protocol(self) -> str:
-        chosen = f"l2_of_{len(self.l2)}_held_out" if len(self.l2) > 1 else f"l2_{self.l2[0]:g}"
-        return f"linear_lbfgs_standardised_{chosen}"
+        return f"linear_lbfgs_standardised_{sweep_name(self.l2)}"
 
     def fit(self, X: Features, y: Labels, groups: Labels | None = None) -> Self:
         X, y, self.classes_ = check_training_set(X, y)
-        self.labels_, number = np.unique(
-            y, return_inverse=True
-        )  # labels may have gaps; no weight is spent on them
+        # labels may have gaps; no weight is spent on them
+        self.labels_, number = np.unique(y, return_inverse=True)
         self.scale_ = standardiser(X)
         x, t = self.scale_(X), torch.from_numpy(number.astype(np.int64))
         start = torch.zeros(x.shape[1] + 1, len(self.labels_))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -80,13 +81,11 @@ def mce(
     wrong = [n for n in names if not 0 < reference.get(n, 1.0) <= 1]
     if missing or wrong:
         what = (
-            f"has no {missing[0]}"
-            if missing
-            else f"has {wrong[0]} = {reference[wrong[0]]:g}, not an error in (0, 1]"
+            f"no {missing[0]}" if missing else f"{wrong[0]} = {reference[wrong[0]]:g}, not an error in (0, 1]"
         )
-        raise UserError(f"--reference-errors {what}; give one for each of: {', '.join(names)}")
+        raise UserError(f"--reference-errors has {what}; give one for each of: {', '.join(names)}")
     good = right[~np.isnan(right).any((1, 2))]
     error = 1 - good.mean(2)  # N×C
     weights = np.array([1 / reference[n] for n in names])
     found = scores.mean("corruption/mce", 100 * (error * weights).mean(1), protocol)
-    return Score(found.name, found.value, max(0.0, found.low), found.high, found.n, found.protocol)
+    return replace(found, low=max(0.0, found.low))

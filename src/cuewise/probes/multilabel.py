@@ -15,7 +15,7 @@ from cuewise.errors import UserError
 from cuewise.probes.average_precision import Targets, mean_average_precision
 from cuewise.probes.probe import Features, Labels, Probe, check_features
 from cuewise.probes.sgd import Schedule, descend
-from cuewise.probes.solve import SWEEP, logits, solve, standardiser, sweep
+from cuewise.probes.solve import SWEEP, logits, scaled, solve, standardiser, sweep, sweep_name
 from cuewise.scores import Score
 
 # Mishra et al., object-aware cropping: lr 30, batch 256, 100 epochs; the drops are those of MoCo's probe
@@ -38,14 +38,13 @@ class MultiLabelProbe(Probe):
     def protocol(self) -> str:
         if self.schedule is not None:
             return f"multilabel_bce_sgd_{self.schedule}"
-        chosen = f"l2_of_{len(self.l2)}_held_out" if len(self.l2) > 1 else f"l2_{self.l2[0]:g}"
-        return f"multilabel_bce_lbfgs_standardised_{chosen}"
+        return f"multilabel_bce_lbfgs_standardised_{sweep_name(self.l2)}"
 
     def fit(self, X: Features, y: Labels | Targets, groups: Labels | None = None) -> Self:
         X, t = check_features(X), check_targets(y, len(X))
         self.classes_ = np.arange(t.shape[1])
         self.scale_ = standardiser(X) if self.schedule is None else None
-        x = self._inputs(X)
+        x = scaled(X, self.scale_)
         if self.schedule is not None:
             self.coef_ = descend(
                 x, t, known_bce, len(self.classes_), self.schedule, self.schedule.lr[0], self.seed
@@ -61,7 +60,7 @@ class MultiLabelProbe(Probe):
 
     def predict_proba(self, X: Features) -> NDArray[np.float32]:
         """N×C: the probability of each label by itself."""
-        return logits(self._inputs(check_features(X)), self.coef_).sigmoid().numpy()
+        return logits(scaled(check_features(X), self.scale_), self.coef_).sigmoid().numpy()
 
     def predict(self, X: Features) -> Labels:
         return (self.predict_proba(X) >= 0.5).astype(np.int64)
@@ -69,9 +68,6 @@ class MultiLabelProbe(Probe):
     def score(self, X: Features, y: Any, name: str = "map", k: int = 1, right: Any = None) -> Score:
         """mAP (area); `mean_average_precision` has the variants."""
         return mean_average_precision(self.predict_proba(X), np.asarray(y), name, f"{self.protocol}_area")
-
-    def _inputs(self, X: Features) -> Tensor:
-        return torch.from_numpy(np.asarray(X, np.float32)) if self.scale_ is None else self.scale_(X)
 
 
 def known_bce(z: Tensor, y: Tensor) -> Tensor:

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from cuewise.errors import UserError
 from cuewise.probes.probe import Features, Labels, Probe, check_features, check_training_set, held_out
-from cuewise.probes.solve import Loss, logits, standardiser
+from cuewise.probes.solve import Loss, logits, scaled, standardiser
 from cuewise.train.optim import LARS
 
 
@@ -95,7 +95,7 @@ class SGDProbe(Probe):
         X, y, self.classes_ = check_training_set(X, y)
         self.labels_, number = np.unique(y, return_inverse=True)
         self.scale_ = standardiser(X) if s.standardise else None
-        x, t = self._inputs(X), torch.from_numpy(number.astype(np.int64))
+        x, t = scaled(X, self.scale_), torch.from_numpy(number.astype(np.int64))
         split = held_out(y, np.random.default_rng(self.seed), groups=groups)
         self.lr_ = best_rate(x, t, F.cross_entropy, len(self.labels_), s, split, self.seed)
         self.coef_ = descend(x, t, F.cross_entropy, len(self.labels_), s, self.lr_, self.seed)  # (D+1)×C
@@ -103,11 +103,8 @@ class SGDProbe(Probe):
 
     def predict_proba(self, X: Features) -> NDArray[np.float32]:
         out = np.zeros((len(X), len(self.classes_)), np.float32)
-        out[:, self.labels_] = logits(self._inputs(check_features(X)), self.coef_).softmax(1).numpy()
+        out[:, self.labels_] = logits(scaled(check_features(X), self.scale_), self.coef_).softmax(1).numpy()
         return out
-
-    def _inputs(self, X: Features) -> Tensor:
-        return torch.from_numpy(np.asarray(X, np.float32)) if self.scale_ is None else self.scale_(X)
 
 
 def best_rate(

@@ -34,6 +34,16 @@ def standardiser(X: Features) -> Scale:
     return Scale(mean.astype(np.float32), factor.astype(np.float32))
 
 
+def scaled(X: Features, scale: Scale | None) -> Tensor:
+    """Features as a solver takes them: standardised, or as they are."""
+    return torch.from_numpy(np.asarray(X, np.float32)) if scale is None else scale(X)
+
+
+def sweep_name(l2: Sequence[float]) -> str:
+    """How l2 is chosen, as a part of a protocol."""
+    return f"l2_of_{len(l2)}_held_out" if len(l2) > 1 else f"l2_{l2[0]:g}"
+
+
 def logits(x: Tensor, w: Tensor) -> Tensor:
     """x N×D, w (D+1)×C with the bias in its last row."""
     return torch.addmm(w[-1], x, w[:-1])

@@ -51,7 +51,8 @@ def run_transfer(
         raise UserError("transfer takes each MODEL by name, so that its finished tasks are found again")
     tasks = read_suite(suite, seed, device)
     called = unique_names(list(names) or short_names(list(models)), list(models))
-    known = [identity(m) for m in models]
+    # which weights each has, so that a cell is not taken for another's; an unusable MODEL is an error here
+    known = [load_encoder(m).card.weights for m in models]
     reads = [*models, *(s for t in tasks for s in (*t.request.train, *t.request.test))]
     with claim_folder(out, "transfer", resume=True, overwrite=overwrite, reads=reads) as claim:
         claim.started()
@@ -70,11 +71,6 @@ def run_transfer(
         page = write_transfer_page(document, out)
         claim.finished()
     return {**shown(document), "report": str(page)}
-
-
-def identity(model: str) -> Any:
-    """Which weights a MODEL has, so that a cell is not taken for another's; an unusable MODEL is an error here."""
-    return load_encoder(model).card.weights
 
 
 def key(task: SuiteTask, model: str, weights: Any) -> str:
@@ -102,35 +98,34 @@ def table_rows(task: SuiteTask, cells: Sequence[Cell], measured: Sequence[Measur
     results, draws = [r for r, _ in measured], [d for _, d in measured]
     names = dict.fromkeys(s["name"] for r in results for s in r["scores"])
     chosen = [n for n in names if n.startswith(HEADLINES)] or list(names)[:1]
-    rows = []
+    rows: list[dict[str, Any]] = []
     for name in chosen or ["failed"]:
         found = [next((s for s in r["scores"] if s["name"] == name), None) for r in results]
+        shots = [pictures(c, r) for c, r in zip(cells, results)] if not rows else []
         rows.append(
             {
                 "task": task.name,
                 "probe": task.request.kind.name,
                 "score": name,
                 "values": found,
-                "differences": [None, *(apart(name, found, draws, k) for k in range(1, len(cells)))],
+                "differences": [None, *(apart(found, draws, k) for k in range(1, len(cells)))],
                 "seconds": [r.get("seconds") for r in results],
                 "failed": [r.get("failed") for r in results],
                 "skipped": [len(r.get("skipped", [])) for r in results],
                 "tests": next((r["tests"] for r in results if "tests" in r), []),
-                "pictures": [
-                    [
-                        {**p, "file": f"{c.folder.parent.name}/{c.folder.name}/{p['file']}"}
-                        for p in r.get("pictures", [])
-                    ]
-                    for c, r in zip(cells, results)
-                ]
-                if name == (chosen or ["failed"])[0]
-                else [],
+                "pictures": shots,
             }
         )
     return rows
 
 
-def apart(name: str, found: Sequence[Any], draws: Sequence[Draws], k: int) -> dict[str, Any] | None:
+def pictures(cell: Cell, result: dict[str, Any]) -> list[dict[str, Any]]:
+    """The pictures of a cell, their files below --out."""
+    place = f"{cell.folder.parent.name}/{cell.folder.name}"
+    return [{**p, "file": f"{place}/{p['file']}"} for p in result.get("pictures", [])]
+
+
+def apart(found: Sequence[Any], draws: Sequence[Draws], k: int) -> dict[str, Any] | None:
     """Encoder k minus the first."""
     if found[0] is None or found[k] is None:
         return None
@@ -140,20 +135,17 @@ def apart(name: str, found: Sequence[Any], draws: Sequence[Draws], k: int) -> di
 
 def shown(document: dict[str, Any]) -> dict[str, Any]:
     """The table for the terminal, and every value as a score."""
-    rows = [
-        [
-            f"{r['task']}: {r['score'].partition('/')[0]}",
-            *(None if v is None else v["value"] for v in r["values"]),
-        ]
-        for r in document["rows"]
-    ]
+    cells: list[list[Any]] = []
+    for r in document["rows"]:
+        values = [None if v is None else v["value"] for v in r["values"]]
+        name = f"{r['task']}: {r['score'].partition('/')[0]}"
+        cells.append([name, *(float("nan") if v is None else v for v in values)])
     scores = [
         {**v, "name": f"{model}: {r['task']}: {v['name']}"}
         for r in document["rows"]
         for model, v in zip(document["models"], r["values"])
         if v is not None
     ]
-    cells = [[row[0], *(float("nan") if v is None else v for v in row[1:])] for row in rows]
     return {"scores": scores, "comparison": {"columns": ["task", *document["models"]], "rows": cells}}
 
 

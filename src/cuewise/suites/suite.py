@@ -25,14 +25,8 @@ SMALL: list[dict[str, Any]] = [
      "test": "shapes:disjoint?n=800&part=test"},
 ]  # fmt: skip
 SUITES = {"small": SMALL}
-HEADLINES = (
-    "voc07_ap50/",
-    "coco_ap/",
-    "miou/",
-    "map_area/",
-    "top1/",
-    "5-shot/top1/",
-)  # scores that the table shows
+# scores that the table shows
+HEADLINES = ("voc07_ap50/", "coco_ap/", "miou/", "map_area/", "top1/", "5-shot/top1/")
 OWN = ("name", "probe", "train", "test", "size")
 
 
@@ -46,10 +40,7 @@ class SuiteTask:
 
 def read_suite(spec: str, seed: int, device: str) -> list[SuiteTask]:
     """A suite by name, or a YAML list of tasks; everything is checked before anything runs."""
-    if spec in SUITES:
-        content: Any = SUITES[spec]
-    else:
-        content = _read(Path(spec))
+    content: Any = SUITES[spec] if spec in SUITES else _read(Path(spec))
     if not isinstance(content, list) or not content:
         raise UserError(f"--suite {spec} must be a list of tasks, each with name, probe, train and test")
     tasks = [_task(entry, number, spec, seed, device) for number, entry in enumerate(content, 1)]
