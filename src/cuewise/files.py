@@ -92,6 +92,15 @@ def write_json(file: Path, content: Any, *, indent: int | None = 2) -> None:
     write_text(file, json.dumps(content, indent=indent, ensure_ascii=False) + "\n")
 
 
+def read_object(file: Path) -> dict[str, Any]:
+    """A JSON object; nothing where the file is missing, damaged or holds something else."""
+    try:
+        content = json.loads(file.read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return content if isinstance(content, dict) else {}
+
+
 def _sync(path: Path) -> None:
     handle = os.open(path, os.O_RDONLY)
     try:

@@ -8,7 +8,6 @@ OUT/.cuewise/replaced/   what --overwrite replaces, until the new content has st
 from __future__ import annotations
 
 import errno
-import json
 import os
 import shutil
 import socket
@@ -20,7 +19,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from cuewise.errors import UserError
-from cuewise.files import write_json
+from cuewise.files import read_object, write_json
 
 HIDDEN = ".cuewise"
 RESUME = "resume it with --resume, replace it with --overwrite, or name another --out"
@@ -217,11 +216,8 @@ def entries(out: Path) -> list[Path]:
 
 def read_mark(out: Path) -> dict[str, Any]:
     """mark.json, or nothing where it is missing or unreadable."""
-    try:
-        content = json.loads((out / HIDDEN / "mark.json").read_bytes())
-    except (OSError, ValueError):
-        return {}
-    return content if isinstance(content, dict) and isinstance(content.get("kind"), str) else {}
+    content = read_object(out / HIDDEN / "mark.json")
+    return content if isinstance(content.get("kind"), str) else {}
 
 
 def write_mark(out: Path, kind: str, **more: Any) -> None:

@@ -55,9 +55,8 @@ def cached_features(
     """
     if (transform or forward) and view == "center":
         raise ValueError("a transform or forward of its own needs a name: give view=…")
-    key, stamp = None, content_stamp(data) if keep and bound_bytes() > 0 else None
-    if stamp is not None:
-        key = _key(encoder, stamp, view)
+    stamp = content_stamp(data) if keep and bound_bytes() > 0 else None
+    key = _key(encoder, stamp, view)
     found = load(key, data) if key else None
     if found is not None:
         if label:
@@ -79,12 +78,11 @@ def cached_features(
 
 def feature_key(encoder: Encoder, data: Dataset, view: str) -> str | None:
     """One digest of everything that features follow from; None where that cannot be known."""
-    stamp = content_stamp(data)
-    return None if stamp is None else _key(encoder, stamp, view)
+    return _key(encoder, content_stamp(data), view)
 
 
-def _key(encoder: Encoder, stamp: str, view: str) -> str | None:
-    if encoder.card.arch.partition("/")[0] not in LIBRARIES:
+def _key(encoder: Encoder, stamp: str | None, view: str) -> str | None:
+    if stamp is None or encoder.card.arch.partition("/")[0] not in LIBRARIES:
         return None  # the code of a model from elsewhere may change while its weights stay
     device = next(encoder.parameters(), torch.zeros(())).device.type
     parts = [weights_hash(encoder), stamp, view, device, _code()]

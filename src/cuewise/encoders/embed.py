@@ -15,6 +15,7 @@ from torch import Tensor, nn
 
 from cuewise.data import Dataset, Sample, Shown, Transform, auto_workers, ordered
 from cuewise.encoders.encoder import Encoder
+from cuewise.encoders.trial import in_evaluation_mode as in_evaluation_mode
 from cuewise.errors import UserError
 from cuewise.progress import Progress
 from cuewise.views import center
@@ -67,18 +68,6 @@ def evaluating(module: nn.Module) -> Iterator[None]:
     """Evaluation mode without gradients, and back to what it was."""
     with in_evaluation_mode(module), torch.inference_mode():
         yield
-
-
-@contextmanager
-def in_evaluation_mode(module: nn.Module) -> Iterator[None]:
-    """Evaluation mode, and back to what it was."""
-    modes = [(m, m.training) for m in module.modules()]
-    module.eval()
-    try:
-        yield
-    finally:
-        for m, mode in modes:
-            m.training = mode
 
 
 def embed_dataset(

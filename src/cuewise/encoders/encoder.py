@@ -9,9 +9,11 @@ from torch import Tensor, nn
 
 from cuewise.encoders import tokens as token
 from cuewise.encoders.card import RANDOM, Card
+from cuewise.encoders.constructor import first_line
 from cuewise.encoders.low_rank import merged
 from cuewise.encoders.pooling import Features, find_last_map, map_and_pooled, pooled
 from cuewise.encoders.texts import Texts
+from cuewise.encoders.trial import empty_image, in_evaluation_mode
 from cuewise.errors import UserError
 
 
@@ -72,16 +74,8 @@ class Encoder(nn.Module):
     @property
     def map_dim(self) -> int:
         """Channels of the feature map."""
-        weight = next(self.backbone.parameters(), torch.zeros(()))
-        modes = [(m, m.training) for m in self.backbone.modules()]
-        self.backbone.eval()
-        with torch.no_grad():
-            side = self.card.size
-            x = torch.zeros(1, 3, side, side, device=weight.device, dtype=weight.dtype)
-            channels = self.feature_map(x).shape[1]
-        for m, mode in modes:
-            m.training = mode
-        return channels
+        with in_evaluation_mode(self.backbone), torch.no_grad():
+            return self.feature_map(empty_image(self.backbone, self.card.size)).shape[1]
 
     def logits(self, x: Tensor) -> Tensor:
         """B×classes, where the model has a classifier."""
@@ -120,16 +114,11 @@ def outside(state: dict[str, Tensor], backbone: nn.Module) -> dict[str, Tensor]:
 @torch.no_grad()
 def _feature_dim(backbone: nn.Module, size: int, arch: str) -> int:
     """Feature width, by pushing one grey image through in evaluation mode."""
-    was_training = backbone.training
-    weight = next(backbone.parameters(), torch.zeros(()))
-    backbone.eval()
     try:
-        out = pooled(backbone, torch.zeros(1, 3, size, size, device=weight.device, dtype=weight.dtype))
+        with in_evaluation_mode(backbone):
+            return pooled(backbone, empty_image(backbone, size)).shape[1]
     except UserError:
         raise
     except Exception as error:
-        why = (str(error).splitlines() or [type(error).__name__])[0]
+        why = first_line(error)
         raise UserError(f"{arch} does not take images of {size}×{size}: {why}. Try another --size") from error
-    finally:
-        backbone.train(was_training)
-    return out.shape[1]

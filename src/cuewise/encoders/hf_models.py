@@ -11,17 +11,16 @@ import torch
 from torch import Tensor, nn
 
 from cuewise.encoders.card import IMAGENET_MEAN, IMAGENET_STD, Card, Weights, weights_of_file
+from cuewise.encoders.constructor import first_line
 from cuewise.encoders.encoder import Encoder
 from cuewise.encoders.texts import Texts
 from cuewise.errors import UserError
+from cuewise.files import read_object
 
 TOKENIZERS = ("tokenizer.json", "vocab.json", "vocab.txt", "spiece.model", "sentencepiece.bpe.model")
 VISION = ("vision", "visual")  # how the names of an image side begin
-RESAMPLING = {
-    0: "nearest",
-    2: "bilinear",
-    3: "bicubic",
-}  # Pillow's numbers, as preprocessor_config.json has them
+# Pillow's numbers, as preprocessor_config.json has them
+RESAMPLING = {0: "nearest", 2: "bilinear", 3: "bicubic"}
 
 
 def load_hf(spec: str, size: int | None, head: bool) -> Encoder:
@@ -116,22 +115,28 @@ def _quietly(spec: str, load: Any) -> Any:
     try:
         return load()
     except Exception as error:  # whatever the library raises about a folder, a file or a download
-        why = (str(error).splitlines() or [type(error).__name__])[0]
-        raise UserError(f"{spec} cannot be loaded: {why}") from error
+        raise UserError(f"{spec} cannot be loaded: {first_line(error)}") from error
     finally:
         log.set_verbosity(level)
         if bars:
             log.enable_progress_bar()
 
 
-class ImageSide(nn.Module):
-    """Projected image features of a model of images and texts; its text side does not train."""
+class Wrapper(nn.Module):
+    """A module that only calls a library's model, whose weights keep their names."""
 
     wraps = "model."
 
     def __init__(self, model: nn.Module) -> None:
         super().__init__()
         self.model = model
+
+
+class ImageSide(Wrapper):
+    """Projected image features of a model of images and texts; its text side does not train."""
+
+    def __init__(self, model: nn.Module) -> None:
+        super().__init__(model)
         for name, p in model.named_parameters():
             p.requires_grad_(name.startswith(VISION))
 
@@ -140,14 +145,12 @@ class ImageSide(nn.Module):
         return found if isinstance(found, Tensor) else found.pooler_output  # type: ignore[no-any-return]
 
 
-class Pooled(nn.Module):
+class Pooled(Wrapper):
     """Pooled features of a vision model: its pooler's where that is trained, else the class token, else the mean."""
 
-    wraps = "model."
-
     def __init__(self, model: nn.Module, *, untrained: bool) -> None:
-        super().__init__()
-        self.model, self.untrained = model, untrained
+        super().__init__(model)
+        self.untrained = untrained
 
     def forward(self, x: Tensor) -> Tensor:
         out = self.model(pixel_values=x)
@@ -157,14 +160,8 @@ class Pooled(nn.Module):
         return last.mean((2, 3)) if last.ndim == 4 else last[:, 0]  # type: ignore[no-any-return]
 
 
-class Before(nn.Module):
+class Before(Wrapper):
     """What goes into the classifier of a model for image classification."""
-
-    wraps = "model."
-
-    def __init__(self, model: nn.Module) -> None:
-        super().__init__()
-        self.model = model
 
     def forward(self, x: Tensor) -> Tensor:
         seen: list[Tensor] = []
@@ -179,7 +176,8 @@ class Before(nn.Module):
 
 
 def _card(spec: str, place: str, config: Any, form: str, size: int | None) -> Card:
-    known = _preprocessing(Path(place))
+    # where the model lies in a folder; ImageNet's habits otherwise
+    known = read_object(Path(place) / "preprocessor_config.json")
     side = known.get("crop_size") or known.get("size") or _size_of(config)
     if isinstance(side, dict):
         side = side.get("shortest_edge") or side.get("height")
@@ -196,19 +194,8 @@ def _size_of(config: Any) -> Any:
     return found[0] if isinstance(found, tuple | list) else found
 
 
-def _preprocessing(folder: Path) -> dict[str, Any]:
-    """preprocessor_config.json where the model lies in a folder; ImageNet's habits otherwise."""
-    try:
-        content = json.loads((folder / "preprocessor_config.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}
-    return content if isinstance(content, dict) else {}
-
-
 def _weights(place: str) -> Weights:
-    file = (
-        next((f for f in sorted(Path(place).glob("*.safetensors"))), None) if Path(place).is_dir() else None
-    )
+    file = next(iter(sorted(Path(place).glob("*.safetensors"))), None)
     return weights_of_file(file) if file else {"pretrained": f"transformers {place}"}
 
 
@@ -228,19 +215,10 @@ class _Encode:
             tokenizer = self.library.AutoTokenizer.from_pretrained(self.place)
         except Exception as error:
             raise UserError(advice) from error
+        # SigLIP was trained with texts of one length
+        padding = "max_length" if "siglip" in str(getattr(self.model.config, "model_type", "")) else True
+        words = tokenizer(list(texts), padding=padding, truncation=True, return_tensors="pt")
         with torch.inference_mode():
-            found = self.model.get_text_features(
-                **tokenizer(
-                    list(texts),
-                    padding="max_length" if self._fixed else True,
-                    truncation=True,
-                    return_tensors="pt",
-                )
-            )
+            found = self.model.get_text_features(**words)
         found = found if isinstance(found, Tensor) else found.pooler_output
         return found.float().clone()
-
-    @property
-    def _fixed(self) -> bool:
-        """SigLIP was trained with texts of one length."""
-        return "siglip" in str(getattr(self.model.config, "model_type", ""))

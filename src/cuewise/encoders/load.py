@@ -92,8 +92,8 @@ def no_model(spec: str) -> UserError:
 
 def _from_library(match: re.Match[str], spec: str, size: int | None, head: bool, typed: bool) -> Encoder:
     arch, options = match["arch"], parse_options(match["options"])
-    asked = options.pop("pretrained", False)
-    pretrained = asked if typed else False
+    asked = options.pop("pretrained", False)  # 1, or the name of one of several sets of weights
+    pretrained = (asked if isinstance(asked, str) else bool(asked)) if typed else False
     if match["weights"] and pretrained:
         raise UserError(f"{spec} asks for a file and for pretrained weights: give one of them")
     if arch.startswith("timm/") and "." in arch and not match["weights"] and not pretrained and typed:
@@ -112,17 +112,12 @@ def _from_library(match: re.Match[str], spec: str, size: int | None, head: bool,
         weights=weights,
         head=head,
         spec=full,
-        pretrained=_named(pretrained),
+        pretrained=pretrained,
         source=match["weights"],
     )
     if file:
         encoder.card = replace(encoder.card, weights=weights_of_file(file))
     return encoder.eval()
-
-
-def _named(pretrained: Any) -> bool | str:
-    """?pretrained=1, or the name of one of several sets of weights."""
-    return pretrained if isinstance(pretrained, str) else bool(pretrained)
 
 
 def _from_factory(match: re.Match[str], size: int | None, head: bool) -> Encoder:

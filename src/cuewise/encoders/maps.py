@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import torch
 from torch import Tensor, nn
 
 from cuewise.encoders.embed import evaluating
 from cuewise.encoders.encoder import Encoder
+from cuewise.encoders.trial import empty_image
 from cuewise.errors import UserError
 
 Place = int | str | None  # an index of the library, the name of a module, or the last map
@@ -56,7 +56,7 @@ class Maps(nn.Module):
         side = self._side(PROBE_SIZE)
         with evaluating(self.encoder):
             try:
-                maps = net.forward_intermediates(self._grey(side), intermediates_only=True)
+                maps = net.forward_intermediates(empty_image(self.encoder, side), intermediates_only=True)
             except (RuntimeError, AssertionError, ValueError):  # one size only
                 return []
         shapes = [(i, m.shape) for i, m in enumerate(maps)]
@@ -77,7 +77,7 @@ class Maps(nn.Module):
         hooks = [m.register_forward_hook(noting(n)) for n, m in net.named_modules() if n]
         try:
             with evaluating(self.encoder):
-                net.forward(self._grey(side))
+                net.forward(empty_image(self.encoder, side))
         except (RuntimeError, AssertionError, ValueError):
             return []
         finally:
@@ -89,7 +89,7 @@ class Maps(nn.Module):
         """A network of one resolution; its input has one size."""
         side = self.encoder.card.size
         with evaluating(self.encoder):
-            shape = self.encoder.feature_map(self._grey(side)).shape
+            shape = self.encoder.feature_map(empty_image(self.encoder, side)).shape
         if shape[2] < 2 or side % shape[2]:
             raise UserError(
                 f"{self.encoder.card.arch} gives a {shape[2]}×{shape[3]} map of {side} pixels: too coarse to say where "
@@ -100,10 +100,6 @@ class Maps(nn.Module):
 
     def _side(self, wanted: int) -> int:
         return max(wanted, self.encoder.card.size // 32 * 32)
-
-    def _grey(self, side: int) -> Tensor:
-        weight = next(self.encoder.parameters(), torch.zeros(()))
-        return torch.zeros(1, 3, side, side, device=weight.device, dtype=weight.dtype)
 
 
 def _last_of_each(seen: list[tuple[int, int, int, int, Any]]) -> list[tuple[int, int, Place]]:

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from cuewise.encoders.card import RANDOM, Card, Weights, weights_of_file
+from cuewise.encoders.constructor import first_line
 from cuewise.encoders.encoder import Encoder
 from cuewise.encoders.texts import Texts
 from cuewise.errors import UserError, unknown
@@ -59,8 +60,7 @@ def _created(library: Any, spec: str, name: str, source: str | None, size: int |
     try:
         return library.create_model(name, pretrained=source, force_image_size=size, pretrained_text=False)
     except Exception as error:  # whatever open_clip raises about a file or a download
-        why = (str(error).splitlines() or [type(error).__name__])[0]
-        raise UserError(f"{spec} cannot be loaded: {why}") from error
+        raise UserError(f"{spec} cannot be loaded: {first_line(error)}") from error
 
 
 def _weights(library: Any, name: str, given: str | None) -> tuple[str | None, Weights]:
@@ -98,7 +98,7 @@ class _Encode:
         try:
             tokenizer = self.library.get_tokenizer(self.name)
         except Exception as error:  # a tokenizer of the hub that is not in its cache
-            why = (str(error).splitlines() or [type(error).__name__])[0]
+            why = first_line(error)
             raise UserError(f"open_clip/{self.name} has no tokenizer on this machine: {why}") from error
         with torch.inference_mode():
             found: Tensor = self.model.encode_text(tokenizer(list(texts))).float()

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any
 
 import timm.models
-import torch
 from torch import Tensor, nn
 from torchvision.models.resnet import BasicBlock
 
@@ -96,6 +95,4 @@ def cuewise_resnet_tiny(pretrained: bool = False, **kwargs: Any) -> ResNetTiny:
     if pretrained:
         raise UserError("cuewise/resnet-tiny has no published weights; load your own with load_state_dict")
     options = {k: v for k, v in kwargs.items() if k in ("width", "depth", "norm", "num_classes")}
-    model = ResNetTiny(**options)
-    assert isinstance(model.conv1.weight, torch.Tensor)
-    return model
+    return ResNetTiny(**options)

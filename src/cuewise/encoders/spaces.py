@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from cuewise.encoders.encoder import Encoder
 from cuewise.encoders.heads import mlp, unit
 from cuewise.encoders.pooling import pooled
+from cuewise.encoders.trial import empty_image, in_evaluation_mode
 from cuewise.encoders.weights import read_weights, write_weights
 from cuewise.errors import UserError
 from cuewise.files import aside
@@ -87,9 +88,7 @@ def check_split(encoder: Encoder) -> None:
     """Trunk and last stage one after the other must be the backbone: not so where a model is put together differently."""
     side = encoder.card.size
     x = torch.randn(2, 3, side, side, generator=torch.Generator().manual_seed(0))
-    was = encoder.training
-    encoder.eval()
-    with torch.no_grad():
+    with in_evaluation_mode(encoder), torch.no_grad():
         x = x.to(next(encoder.parameters()))
         try:
             split = last_stage(encoder)(trunk(encoder)(x)).mean(dim=(2, 3))
@@ -97,7 +96,6 @@ def check_split(encoder: Encoder) -> None:
             fits = split.shape == whole.shape and torch.allclose(split, whole, rtol=1e-3, atol=1e-4)
         except RuntimeError:
             fits = False
-    encoder.train(was)
     if not fits:
         raise UserError(
             f"{encoder.card.arch} cannot be split before its last stage; use a ResNet of torchvision, timm or cuewise"
@@ -124,10 +122,9 @@ class Spaces(nn.Module):
     def _width_of_v(self) -> int:
         if not self.heads.own_stage:
             return self.encoder.dim
-        side = self.encoder.card.size
-        weight = next(self.encoder.parameters())
         with torch.no_grad():
-            return int(trunk(self.encoder).eval()(weight.new_zeros(1, 3, side, side)).shape[1])
+            x = empty_image(self.encoder, self.encoder.card.size)
+            return int(trunk(self.encoder).eval()(x).shape[1])
 
     def forward(self, x: Tensor) -> Tensor:
         v = self.heads.trunk(self.encoder)(x)

@@ -114,13 +114,8 @@ def load_into(encoder: Encoder, weights: dict[str, Tensor], source: str) -> None
         raise UserError(_mismatch(encoder.card.arch, source, backbone, weights, missing, wrong))
     encoder.backbone.load_state_dict({k: weights[k] for k in backbone})
     rest = {k: v for k, v in weights.items() if k not in backbone}
-    if encoder.head is not None and not is_within(encoder.head, encoder.backbone):
+    if encoder.head is not None and all(encoder.head is not m for m in encoder.backbone.modules()):
         _load_head(encoder, rest, source)
-
-
-def is_within(part: nn.Module, whole: nn.Module) -> bool:
-    """Whether a module is one of another's own."""
-    return any(part is module for module in whole.modules())
 
 
 def _at_grid(weights: dict[str, Tensor], backbone: nn.Module) -> dict[str, Tensor]:

@@ -8,10 +8,10 @@ from typing import Annotated, Self
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor, nn
+from torch import Tensor
 
 from cuewise.errors import UserError
-from cuewise.methods.method import Comm, MethodSettings, Setup, at_least
+from cuewise.methods.method import Comm, Memory, MethodSettings, Setup, at_least
 from cuewise.objectives.bank_nce import bank_nce, log_partition
 from cuewise.objectives.nce import extended_nce
 
@@ -43,12 +43,11 @@ def check_bank(name: str, setup: Setup) -> None:
     if s.loss not in ("nce", "softmax"):
         raise UserError(f"{name}.loss {s.loss!r}: nce or softmax")
     at_least(f"{name}.momentum", s.momentum, 0, 1)
-    for key in ("images", "noise"):
-        if getattr(s, key) is not None:
-            at_least(f"{name}.{key}", getattr(s, key), 1)
+    at_least(f"{name}.images", s.images, 1)
+    at_least(f"{name}.noise", s.noise, 1)
 
 
-class Bank(nn.Module):
+class Bank(Memory):
     """n×C vectors v, and the constant Z of the noise-contrastive loss, which the first batch fixes."""
 
     memory: Tensor
@@ -62,6 +61,7 @@ class Bank(nn.Module):
         self.register_buffer("memory", start / math.sqrt(c / 3))  # about unit length
         self.register_buffer("log_z", torch.tensor(math.nan))
         self.settled = False  # whether log_z is known
+        self.held: tuple[Tensor, Tensor] | None = None
 
     def others(self, index: Tensor, comm: Comm, generator: torch.Generator) -> Tensor:
         """B×m entries for each image, uniform over all but its own; the same draw however images are shared out."""
@@ -92,10 +92,17 @@ class Bank(nn.Module):
             self.log_z.copy_(torch.logsumexp(each, 0) - math.log(len(each)))
         self.settled = True
 
+    def hold(self, f: Tensor, index: Tensor) -> None:
+        """Embeddings of this batch, B×C; the backward pass still needs the bank as it is."""
+        self.held = f, index
+
     @torch.no_grad()
-    def update(self, f: Tensor, index: Tensor, comm: Comm) -> None:
+    def push(self, comm: Comm) -> None:
         """v ← normalise(m v + (1−m) f) for the images of all processes."""
-        f, index = comm.gather(f), comm.gather(index)
+        if self.held is None:
+            return
+        f, index = map(comm.gather, self.held)
+        self.held = None
         m = self.settings.momentum
         moved = m * self.memory[index] + (1 - m) * f.to(self.memory.dtype)
         self.memory.index_copy_(0, index, F.normalize(moved, dim=1))

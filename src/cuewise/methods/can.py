@@ -128,8 +128,7 @@ class CAN(Method):
             )
         if s.weights[2] and s.sigma <= 0:
             raise UserError(f"can.sigma {s.sigma}: must be above 0, or the third of can.weights 0")
-        if s.views is not None:
-            at_least("can.views", s.views, 1, 2)
+        at_least("can.views", s.views, 1, 2)
         if s.weights[0] and len(s.roles) < 2:
             raise UserError("can.views 1 leaves nothing to contrast: set the first of can.weights to 0")
         if not s.weights[0] and (setup.negatives.kinds or setup.hard):

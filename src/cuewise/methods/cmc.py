@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from cuewise.data import Batch
 from cuewise.encoders import Encoder
@@ -49,7 +49,6 @@ class CMC(Method):
         self.project_ab = nn.Linear(dim, self.settings.dim)
         self.bank_L = Bank(self.settings, self.generator)
         self.bank_ab = Bank(self.settings, self.generator)
-        self.pending: tuple[Tensor, Tensor, Tensor] | None = None
 
     @classmethod
     def check(cls, setup: Setup) -> None:
@@ -68,15 +67,9 @@ class CMC(Method):
             loss = self.bank_ab.loss(L, index, others, self.comm) + self.bank_L.loss(
                 ab, index, others, self.comm
             )
-        self.pending = L.detach(), ab.detach(), index
+        self.bank_L.hold(L.detach(), index)
+        self.bank_ab.hold(ab.detach(), index)
         return Step(loss, L.detach(), ab.detach())
-
-    def after_backward(self) -> None:
-        if self.pending is not None:
-            L, ab, index = self.pending
-            self.bank_L.update(L, index, self.comm)
-            self.bank_ab.update(ab, index, self.comm)
-        self.pending = None
 
 
 def pair_of(encoder: Encoder, seed: int) -> Encoder:

@@ -41,9 +41,8 @@ def project(encoder: Encoder, projector: nn.Module, dense: nn.Module, images: Te
     return Projections(projector(f.pooled), unit(dense(f.map).flatten(2)), unit(f.map.detach().flatten(2)))
 
 
-def embed(encoder: Encoder, projector: nn.Module, dense: nn.Module, images: Tensor) -> Projections:
+def normalised(found: Projections) -> Projections:
     """The same, all of unit length."""
-    found = project(encoder, projector, dense, images)
     return found._replace(z=unit(found.z))
 
 
@@ -55,11 +54,11 @@ def dense_head(encoder: Encoder, hidden: int | None, dim: int) -> nn.Sequential:
 
 
 class DenseKeys(KeyNetwork):
-    """The momentum copy of encoder, projector and dense projector."""
+    """The momentum copy of encoder, projector and dense projector; z has the length that the projector gives it."""
 
     def forward(self, images: Tensor) -> Projections:
         encoder, projector, dense = self
-        return embed(encoder, projector, dense, images)  # type: ignore[arg-type]
+        return project(encoder, projector, dense, images)  # type: ignore[arg-type]
 
 
 class DenseCL(moco.MoCo):
@@ -96,8 +95,8 @@ class DenseCL(moco.MoCo):
     def forward(self, batch: Batch) -> Step:
         negatives = self.made_of(batch, "query")  # B·m×3×H×W per kind
         learned, fixed = (negatives, []) if self.settings.negatives_gradient else ([], negatives)
-        k, *ns_fixed = self.key_network.embed([batch.views["key"], *fixed])
-        q, *ns_learned = self.embed_queries([batch.views["query"], *learned])
+        k, *ns_fixed = map(normalised, self.key_network.embed([batch.views["key"], *fixed]))
+        q, *ns_learned = map(normalised, self.embed_queries([batch.views["query"], *learned]))
         ns = by_query([n.z for n in (*ns_fixed, *ns_learned)], len(q.z))  # B×M×C
         tau, weight = self.settings.temperature, self.dense_weight
         with torch.autocast(q.z.device.type, enabled=False):
@@ -119,8 +118,4 @@ class DenseCL(moco.MoCo):
     def embed_queries(self, images: list[Tensor]) -> list[Any]:
         """Queries, and negatives that take gradient."""
         shared = self.settings.statistics == "shared"
-        return embed_batches(lambda x: embed(self.encoder, self.projector, self.dense, x), images, shared)
-
-    def after_backward(self) -> None:
-        super().after_backward()
-        self.dense_queue.push(self.comm)
+        return embed_batches(lambda x: project(self.encoder, self.projector, self.dense, x), images, shared)

@@ -98,22 +98,22 @@ class Debiased(Hard):
     name: ClassVar[str] = "debiased"
 
     def __post_init__(self) -> None:
-        _check_prior(self.prior)
+        if not 0 <= self.prior < 1:
+            raise UserError(f"hard.prior {self.prior}: a share from 0 to below 1")
 
     def loss(self, c: Contrast) -> Tensor:
         return debiased_nce(c.s_p, c.s_n, c.s_ns, prior=self.prior, **c.dial)
 
 
 @dataclass(frozen=True)
-class Reweighted(Hard):
+class Reweighted(Debiased):
     """As debiased, and hard negatives weigh more, the more so the larger `beta`."""
 
-    prior: Annotated[float, "share of negatives that are of the query's class (τ⁺)"] = 0.1
     beta: Annotated[float, "weight of hard negatives (β)"] = 1.0
     name: ClassVar[str] = "hard"
 
     def __post_init__(self) -> None:
-        _check_prior(self.prior)
+        super().__post_init__()
         if self.beta < 0:
             raise UserError(f"hard.beta {self.beta}: must be 0 or more")
 
@@ -121,17 +121,12 @@ class Reweighted(Hard):
         return debiased_nce(c.s_p, c.s_n, c.s_ns, prior=self.prior, beta=self.beta, **c.dial)
 
 
-def _check_prior(prior: float) -> None:
-    if not 0 <= prior < 1:
-        raise UserError(f"hard.prior {prior}: a share from 0 to below 1")
-
-
 HARD: Mapping[str, type[MoCHi | IFM | Debiased | Reweighted]] = {
     kind.name: kind for kind in (MoCHi, IFM, Debiased, Reweighted)
 }
 
 
-class AllSettings(MoCHi, IFM, Debiased, Reweighted):
+class AllSettings(MoCHi, IFM, Reweighted):
     """The keys of hard.*, for the list of settings."""
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 import torch
@@ -15,12 +15,12 @@ from cuewise.encoders.momentum import KeyNetwork
 from cuewise.encoders.spaces import Heads
 from cuewise.errors import UserError
 from cuewise.methods import moco
-from cuewise.methods.densecl import Projections, dense_head, project
-from cuewise.methods.method import Method, Setup, Step, ViewSpec, at_least
+from cuewise.methods.densecl import DenseKeys, Projections, dense_head, project
+from cuewise.methods.method import Method, Setup, Step, at_least
 from cuewise.methods.queue import Queue
 from cuewise.objectives.dense import dense_match, dense_nce
 from cuewise.objectives.hyperbolic import clip, exp0, riemannian
-from cuewise.objectives.nce import extended_nce
+from cuewise.objectives.nce import at_least_single, extended_nce
 from cuewise.objectives.scene_object import norm_only, scene_object_loss
 from cuewise.views.box_sources import box_source
 from cuewise.views.scene_objects import SceneObjects, with_scenes
@@ -47,20 +47,8 @@ class Settings(moco.Settings):
         float | None, "boxes below this many pixels squared are left out [56, scaled with the size]"
     ] = None
 
-    def fitted(self, images: int, steps: int) -> Settings:
-        found = super().fitted(images, steps)
-        return replace(self, queue=found.queue, momentum=found.momentum)
-
 
 BASES = ("moco", "densecl")
-
-
-class RawDenseKeys(KeyNetwork):
-    """The momentum copy of encoder, projector and dense projector; z keeps its length, which the ball needs."""
-
-    def forward(self, images: Tensor) -> Projections:
-        encoder, projector, dense = self
-        return project(encoder, projector, dense, images)  # type: ignore[arg-type]
 
 
 class HCL(Method):
@@ -85,7 +73,7 @@ class HCL(Method):
         s: Settings = self.settings
         self.heads = Heads(self.encoder, ("z0",), self.encoder.dim, s.dim, curvature=s.curvature)
         self.dense = dense_head(self.encoder, None, s.dim) if s.base == "densecl" else None
-        kind = KeyNetwork if self.dense is None else RawDenseKeys
+        kind = KeyNetwork if self.dense is None else DenseKeys
         self.key_network = moco.key_network(s, self.generator, *self.query_parts, kind=kind)
         self.queue = Queue(s.queue or 0, s.dim, self.generator, 2)  # keys of the two views of an object
         self.objects = Queue(s.queue or 0, s.dim, self.generator)  # points of the ball
@@ -99,10 +87,9 @@ class HCL(Method):
         s: Settings = setup.settings
         if s.base not in BASES:
             raise UserError(f"hcl.base {s.base}: {' or '.join(BASES)}")
-        if s.dense is not None:
-            at_least("hcl.dense", s.dense, 0, 1)
-            if s.base != "densecl":
-                raise UserError(f"hcl.dense is for hcl.base=densecl, and the base is {s.base}")
+        at_least("hcl.dense", s.dense, 0, 1)
+        if s.dense is not None and s.base != "densecl":
+            raise UserError(f"hcl.dense is for hcl.base=densecl, and the base is {s.base}")
         at_least("hcl.weight", s.weight, 0)
         at_least("hcl.curvature", s.curvature, 1e-6)
         if s.center or s.negatives_gradient:
@@ -126,10 +113,6 @@ class HCL(Method):
     def least(cls, setup: Setup) -> float:
         smallest: float | None = setup.settings.smallest
         return 56 * setup.size / 224 if smallest is None else smallest
-
-    @classmethod
-    def shown(cls, setup: Setup) -> tuple[ViewSpec, ...]:
-        return tuple(ViewSpec(role, recipe) for role, recipe in cls.views.items())
 
     @property
     def projector(self) -> nn.Module:
@@ -155,12 +138,12 @@ class HCL(Method):
         k1, k2, o = self.key_network.embed([v["query"], v["key"], v["object"]])  # B×C each, without gradient
         q1, q2 = (self.query(v[role]) for role in ("query", "key"))
         u = self.projector(self.encoder(v["scene"]))  # B×C, not normalised
-        o = precise(z_of(o))
+        o = at_least_single(z_of(o))
         with torch.autocast(u.device.type, enabled=False):
             euclidean = (self.contrast(q1, k2, 1) + self.contrast(q2, k1, 0)) / 2
             obj = self.in_ball(o)
             hyperbolic = scene_object_loss(
-                self.scene_point(precise(u)), obj, self.objects.keys, c=s.curvature, tau=s.temperature
+                self.scene_point(at_least_single(u)), obj, self.objects.keys, c=s.curvature, tau=s.temperature
             )
             loss = euclidean + s.weight * hyperbolic
         self.queue.hold(torch.stack([unit(z_of(k1)), unit(z_of(k2))], dim=1))
@@ -170,7 +153,7 @@ class HCL(Method):
         extra = {
             "euclidean": euclidean.detach(),
             "hyperbolic": hyperbolic.detach(),
-            "scene_norm": precise(u.detach()).norm(dim=1).mean(),
+            "scene_norm": at_least_single(u.detach()).norm(dim=1).mean(),
             "object_norm": o.norm(dim=1).mean(),
         }
         return Step(loss, unit(z_of(q1)).detach(), unit(z_of(k2)), extra=extra)
@@ -206,18 +189,7 @@ class HCL(Method):
         point = self.in_ball(norm_only(u) if self.settings.decoupled else u)
         return riemannian(point, self.settings.curvature) if self.settings.riemannian else point
 
-    def after_backward(self) -> None:
-        self.queue.push(self.comm)
-        self.objects.push(self.comm)
-        if self.cells is not None:
-            self.cells.push(self.comm)
-
 
 def z_of(found: Tensor | Projections) -> Tensor:
     """The projection of whole images."""
     return found.z if isinstance(found, Projections) else found
-
-
-def precise(x: Tensor) -> Tensor:
-    """At least float32, also under autocast."""
-    return x if x.dtype == torch.float64 else x.float()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import torch
 from torch import Tensor
 
@@ -25,9 +27,6 @@ def contrast_views(m: Method, z: Pair, everyone: Pair, ns: Pair | None, tau: flo
     s_p, s_n, columns = in_batch(z, everyone, offset=offset)  # 2B, 2B×(2WB−2)
     q = torch.cat(z)  # 2B×C
     s_ns = torch.einsum("bc,bmc->bm", q, torch.cat(ns)) if ns is not None else None  # 2B×M
-
-    def rows() -> tuple[int, Tensor]:
-        return everyones_rows(m.comm, len(q), 2, q.device)
-
+    rows = partial(everyones_rows, m.comm, len(q), 2, q.device)
     bank = torch.cat(everyone)  # 2WB×C
     return m.hard.loss(Contrast(q, bank, s_p, s_n, s_ns, columns, tau, dial, m.progress, rows, m.generator))

@@ -12,11 +12,9 @@ from cuewise.data import Batch
 from cuewise.encoders.heads import mlp, unit
 from cuewise.methods import moco
 from cuewise.methods.hard import everyones_rows
+from cuewise.methods.jigsaw import GRID, tile_side, tile_starts
 from cuewise.methods.method import Setup, Step, ViewSpec, at_least
 from cuewise.objectives.nce import extended_nce
-
-GRID = 3  # tiles a side
-TILE = 64 / 255  # side of a tile, as a share of the view's
 
 
 @dataclass(frozen=True)
@@ -87,12 +85,8 @@ def tiles(images: Tensor, corner: Tensor) -> Tensor:
     B×3×S×S → B·9×3×t×t with t = 64/255·S, channels last.
     """
     b, size = len(images), images.shape[-1]
-    cell = size // GRID
-    t = max(1, min(cell, round(TILE * size)))
-    at = torch.arange(GRID, device=images.device) * cell
-    grid = torch.cartesian_prod(at, at)  # 9×2
-    start = grid + (corner * (cell - t + 1)).long()  # B×9×2
-    step = torch.arange(t, device=images.device)
+    start = tile_starts(size, corner)  # B×9×2
+    step = torch.arange(tile_side(size), device=images.device)
     rows = (start[..., 0, None] + step).unsqueeze(3)  # B×9×t×1
     columns = (start[..., 1, None] + step).unsqueeze(2)  # B×9×1×t
     which = torch.arange(b, device=images.device).view(b, 1, 1, 1)

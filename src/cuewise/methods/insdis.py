@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from cuewise.data import Batch
 from cuewise.encoders.heads import unit
@@ -32,7 +32,6 @@ class InsDis(Method):
         super().__init__(*args, **kwargs)
         self.projector = nn.Linear(self.encoder.dim, self.settings.dim)
         self.bank = Bank(self.settings, self.generator)
-        self.pending: tuple[Tensor, Tensor] | None = None
 
     @classmethod
     def check(cls, setup: Setup) -> None:
@@ -48,10 +47,5 @@ class InsDis(Method):
         own = self.bank.memory[index]
         with torch.autocast(f.device.type, enabled=False):
             loss = self.bank.loss(f, index, self.bank.others(index, self.comm, self.generator), self.comm)
-        self.pending = f.detach(), index  # the backward pass still needs the bank as it is
+        self.bank.hold(f.detach(), index)
         return Step(loss, f.detach(), unit(own))
-
-    def after_backward(self) -> None:
-        if self.pending is not None:
-            self.bank.update(*self.pending, self.comm)
-        self.pending = None

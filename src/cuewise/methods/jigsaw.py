@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from cuewise.data import Batch
 from cuewise.encoders import Encoder
 from cuewise.encoders.heads import unit
+from cuewise.encoders.trial import empty_image, in_evaluation_mode
 from cuewise.errors import UserError
 from cuewise.methods.hard import everyones_rows
 from cuewise.methods.method import Method, MethodSettings, Setup, Step, ViewSpec, at_least
@@ -22,23 +23,10 @@ from cuewise.methods.permutations import permutation_set
 from cuewise.objectives.nce import at_least_single
 
 GRID = 3  # tiles a side
-SIDE, CELL, TILE, JITTER = (
-    255,
-    85,
-    64,
-    2,
-)  # of an image, a cell, a tile and the shift of a channel, as published
+SIDE, TILE, JITTER = 255, 64, 2  # of an image, a tile and the shift of a channel, as published
 WIDE = 1024  # features of a tile beyond which a layer narrows them, as AlexNet's fc6
-SHARED = (
-    "crop",
-    "flip",
-    "jitter",
-    "gray",
-    "rotation",
-    "style",
-    "own",
-    "region",
-)  # by both versions of an image
+# by both versions of an image
+SHARED = ("crop", "flip", "jitter", "gray", "rotation", "style", "own", "region")
 
 
 @dataclass(frozen=True)
@@ -101,12 +89,9 @@ class Jigsaw(Method):
     @classmethod
     def check(cls, setup: Setup) -> None:
         s: Settings = setup.settings
-        if s.permutations is not None:
-            at_least("jigsaw.permutations", s.permutations, 2, math.factorial(GRID**2))
-        if s.hidden is not None:
-            at_least("jigsaw.hidden", s.hidden, 1)
-        if s.jitter is not None:
-            at_least("jigsaw.jitter", s.jitter, 0, setup.size // GRID)
+        at_least("jigsaw.permutations", s.permutations, 2, math.factorial(GRID**2))
+        at_least("jigsaw.hidden", s.hidden, 1)
+        at_least("jigsaw.jitter", s.jitter, 0, setup.size // GRID)
         if s.patchwise and not setup.suppressed:
             raise UserError(
                 "jigsaw.patchwise filters tiles against texture: add --suppress, e.g. --suppress anisotropic"
@@ -165,17 +150,15 @@ class Jigsaw(Method):
 
 def check_tiles(encoder: Encoder, size: int) -> None:
     """An encoder that cannot see a single tile is refused before training."""
-    t, was_training = tile_side(size), encoder.training
+    t = tile_side(size)
     try:
-        with torch.no_grad():
-            encoder.eval()(torch.zeros(1, 3, t, t, device=next(encoder.parameters()).device))
+        with in_evaluation_mode(encoder), torch.no_grad():
+            encoder(empty_image(encoder, t))
     except RuntimeError as error:
         raise UserError(
             f"jigsaw: tiles of {t}×{t} pixels (--size {size}) are too small for {encoder.card.arch}: give a larger --size, "
             f"{SIDE} as published"
         ) from error
-    finally:
-        encoder.train(was_training)
 
 
 def at_rows(x: Tensor, order: Tensor) -> Tensor:
@@ -193,6 +176,13 @@ def tile_side(size: int) -> int:
     return max(1, min(size // GRID, round(TILE * size / SIDE)))
 
 
+def tile_starts(size: int, corner: Tensor) -> Tensor:
+    """B×9×2, row and column where the tile of each cell of a 3×3 grid begins; corner B×9×2 in 0…1 of the space in the cell."""
+    cell = size // GRID
+    at = torch.arange(GRID, device=corner.device) * cell
+    return torch.cartesian_prod(at, at) + (corner * (cell - tile_side(size) + 1)).long()
+
+
 def cut_tiles(images: Tensor, corner: Tensor, moved: Tensor, shift: int) -> Tensor:
     """One tile from each cell of a 3×3 grid, each colour channel moved by up to `shift` pixels.
 
@@ -200,12 +190,9 @@ def cut_tiles(images: Tensor, corner: Tensor, moved: Tensor, shift: int) -> Tens
     Returns B×9×3×t×t; what a shift takes over the border is moved back.
     """
     b, size = len(images), images.shape[-1]
-    cell, t = size // GRID, tile_side(size)
-    at = torch.arange(GRID, device=images.device) * cell
-    grid = torch.cartesian_prod(at, at)  # 9×2
-    start = grid + (corner * (cell - t + 1)).long()  # B×9×2
+    t = tile_side(size)
     by = (moved * (2 * shift + 1)).long() - shift  # B×9×3×2
-    start = (start.unsqueeze(2) + by).clamp(0, size - t)  # B×9×3×2
+    start = (tile_starts(size, corner).unsqueeze(2) + by).clamp(0, size - t)  # B×9×3×2
     step = torch.arange(t, device=images.device)
     rows = (start[..., 0, None] + step).unsqueeze(4)  # B×9×3×t×1
     columns = (start[..., 1, None] + step).unsqueeze(3)  # B×9×3×1×t

@@ -171,6 +171,3 @@ class LooC(Method):
         stage = heads.stage(encoder, i)  # type: ignore[operator]
         features = v if stage is None else self.key_network.in_groups(stage, v, groups).mean(dim=(2, 3))
         return unit(heads.mlps[i](features))  # type: ignore[index,operator]
-
-    def after_backward(self) -> None:
-        self.queue.push(self.comm)

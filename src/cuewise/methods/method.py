@@ -49,6 +49,14 @@ class Alone:
         return x
 
 
+class Memory(nn.Module, ABC):
+    """State that takes in what a batch held once its backward pass is done: a queue of keys, a memory bank."""
+
+    @abstractmethod
+    def push(self, comm: Comm) -> None:
+        """Take in what all processes hold."""
+
+
 @dataclass(frozen=True)
 class MethodSettings:
     """Base of a method's own settings; None is "fitted to the run"."""
@@ -145,16 +153,11 @@ class Method(nn.Module, ABC):
     equation: ClassVar[str] = ""  # the loss in plain text, its symbols on the lines below
     example: ClassVar[str] = ""  # further options that a command with this method needs
     views: ClassVar[Mapping[str, str]]  # role → name of a recipe
-    needs: ClassVar[
-        tuple[str, ...]
-    ] = ()  # facts of an image that it cannot do without: "label", "boxes", "mask"
+    needs: ClassVar[tuple[str, ...]] = ()  # what of an image must be known: "label", "boxes", "mask"
     negatives_from: ClassVar[tuple[str, ...]] = ()  # roles whose views negatives are made of
     negative_kinds: ClassVar[tuple[str, ...]] = ()  # kinds of negatives that have a meaning
     alpha: ClassVar[float] = 2.0  # default weight of a negative
-    alpha_modes: ClassVar[tuple[str, ...]] = (
-        "in",
-        "out",
-    )  # of --alpha-mode, the default first; one: no choice
+    alpha_modes: ClassVar[tuple[str, ...]] = ("in", "out")  # the default first; one: no choice
     takes_hard: ClassVar[bool] = False  # whether --hard has a meaning
     leaves_out: ClassVar[bool] = False  # whether --leave-out has a meaning
     unused: ClassVar[str] = "needs two boxes per image"  # why `usable` leaves images out
@@ -222,6 +225,9 @@ class Method(nn.Module, ABC):
 
     def after_backward(self) -> None:
         """After each backward: state that the backward pass still needed may change now."""
+        for part in self.children():
+            if isinstance(part, Memory):
+                part.push(self.comm)
 
     def made_of(self, batch: Batch, source: str) -> list[Tensor]:
         """The image negatives of the view `source`, one B·M×3×H×W per kind."""
@@ -265,9 +271,9 @@ def method(name: str) -> type[Method]:
     return METHODS.get(name)
 
 
-def at_least(where: str, value: float, least: float, most: float = float("inf")) -> None:
-    """A number of a method's settings that must lie within bounds."""
-    if not least <= value <= most:
+def at_least(where: str, value: float | None, least: float, most: float = float("inf")) -> None:
+    """A number of a method's settings that must lie within bounds; None is fitted to the run."""
+    if value is not None and not least <= value <= most:
         raise UserError(
             f"{where} {value}: must be {f'from {least} to {most}' if most < float('inf') else f'{least} or more'}"
         )

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Annotated, Any
+from functools import partial
+from typing import Annotated, Any, Self
 
 import torch
 from torch import Tensor
@@ -47,11 +48,10 @@ class Settings(MethodSettings):
     center: Annotated[float, "share of the mean negative that is subtracted from each, 0 to 1"] = 0.0
     negatives_gradient: Annotated[bool, "negatives pass the query's encoder and take gradient"] = False
 
-    def fitted(self, images: int, steps: int) -> Settings:
+    def fitted(self, images: int, steps: int) -> Self:
         # the papers keep 16,384 keys for 125,000 images and 65,536 for 1.28 million
-        queue = (
-            2 ** max(8, min(16, round(math.log2(max(images, 2) / 8)))) if self.queue is None else self.queue
-        )
+        power = max(8, min(16, round(math.log2(max(images, 2) / 8))))
+        queue = 2**power if self.queue is None else self.queue
         momentum = (0.999 if steps >= 20_000 else 0.99) if self.momentum is None else self.momentum
         return replace(self, queue=queue, momentum=momentum)
 
@@ -114,10 +114,7 @@ class MoCo(Method):
         tau, dial = self.settings.temperature, self.negatives
         if self.hard is None:
             return extended_nce(s_p, s_n, s_ns, tau=tau, alpha=dial.weights, mode=dial.mode)
-
-        def rows() -> tuple[int, Tensor]:
-            return everyones_rows(self.comm, len(q), 1, q.device)
-
+        rows = partial(everyones_rows, self.comm, len(q), 1, q.device)
         return self.hard.loss(
             Contrast(q, self.queue.keys, s_p, s_n, s_ns, None, tau, dial, self.progress, rows, self.generator)
         )
@@ -129,9 +126,6 @@ class MoCo(Method):
 
     def own(self, ns: Tensor) -> Tensor:
         return centred(ns, self.settings.center, self.comm)
-
-    def after_backward(self) -> None:
-        self.queue.push(self.comm)
 
 
 def key_network(
@@ -149,7 +143,5 @@ def check_momentum(name: str, setup: Setup) -> None:
     check_statistics(name, s.statistics, "separate", "shared", "ema")
     at_least(f"{name}.center", s.center, 0, 1)
     at_least(f"{name}.groups", s.groups, 1)
-    if s.queue is not None:
-        at_least(f"{name}.queue", s.queue, 1)
-    if s.momentum is not None:
-        at_least(f"{name}.momentum", s.momentum, 0, 1)
+    at_least(f"{name}.queue", s.queue, 1)
+    at_least(f"{name}.momentum", s.momentum, 0, 1)

@@ -78,7 +78,7 @@ class Pix2Pix(Method):
         if s.target not in FILTERS:
             raise UserError(f"pix2pix.target {s.target!r}: {' or '.join(FILTERS)}")
         check_settings(1 if s.steps is None else s.steps, s.kappa, 0.1, FILTERS[s.target], "channel")
-        at_least("pix2pix.steps", 1 if s.steps is None else s.steps, 1)
+        at_least("pix2pix.steps", s.steps, 1)
         at_least("pix2pix.weight", s.weight, 0)
         at_least("pix2pix.critic_width", s.critic_width, 1)
         if s.patch is not None and s.patch not in PatchGAN.FIELDS:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor, nn
+from torch import Tensor
 
-from cuewise.methods.method import Comm
+from cuewise.methods.method import Comm, Memory
 
 
-class Queue(nn.Module):
+class Queue(Memory):
     """The last K keys, first in, first out: `keys` is K×C, or S×K×C with one queue per embedding space.
 
     The keys of a batch are held until its backward pass is done: a query never meets its own key in the queue.

@@ -59,13 +59,12 @@ class Supervised(Method):
 
     @classmethod
     def check(cls, setup: Setup) -> None:
-        at_least("supervised.smoothing", setup.settings.smoothing, 0, 1)
-        if setup.settings.smoothing and setup.correction != "none":
+        s: Settings = setup.settings
+        at_least("supervised.smoothing", s.smoothing, 0, 1)
+        if s.smoothing and setup.correction != "none":
             raise UserError(
                 f"supervised.smoothing has no meaning with labels.correction={setup.correction}: leave one of them out"
             )
-
-        s = setup.settings
         at_least("supervised.keep", s.keep, 0)
         if setup.generator is None and (s.freeze or s.keep != Settings.keep):
             raise UserError("supervised.freeze and supervised.keep are about a generator: add --generator G")

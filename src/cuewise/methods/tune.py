@@ -113,9 +113,8 @@ class Tune(Method):
         s: Settings = self.settings
         plain, changed = batch.views["plain"], batch.views["changed"]
         t = self.taught(plain)  # B×C, without gradient
-        z, z_plain, *ns = self.embed(
-            [changed, plain, *self.made_of(batch, "plain")]
-        )  # B×C, B×C, B·m×C per kind
+        # B×C, B×C, B·m×C per kind
+        z, z_plain, *ns = self.embed([changed, plain, *self.made_of(batch, "plain")])
         negatives = by_query(ns, len(z))  # B×M×C
         with torch.autocast(z.device.type, enabled=False):
             moved, stayed = distance(z, t), distance(z_plain, t)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import time
 from collections.abc import Iterator, Mapping
@@ -11,6 +10,7 @@ from typing import Any
 
 from cuewise.config import read_yaml
 from cuewise.errors import UserError
+from cuewise.files import read_object
 from cuewise.folders import read_mark, refuse_if_locked
 from cuewise.train.log import read_metrics
 
@@ -79,7 +79,7 @@ def state_of(run: Path, step: int, total: int | None) -> str:
 
 def steps_done(run: Path, rows: list[dict[str, Any]]) -> int:
     """The last step that metrics.jsonl or the encoder knows of."""
-    card = _json(run / "encoder.json")
+    card = read_object(run / "encoder.json")
     known = [card.get("step"), *(r.get("step") for r in rows[-1:])]
     return max((s for s in known if isinstance(s, int)), default=0)
 
@@ -89,7 +89,7 @@ def steps_planned(run: Path, config: Mapping[str, Any]) -> int | None:
     loop = config.get("loop")
     if isinstance(loop, Mapping) and isinstance(loop.get("budget"), int):
         return int(loop["budget"])
-    data = _json(run / "environment.json").get("data")
+    data = read_object(run / "environment.json").get("data")
     count = data.get("count") if isinstance(data, dict) else None
     numbers = [count, config.get("batch_size"), config.get("epochs")]
     if not all(isinstance(n, int) and n > 0 for n in numbers):
@@ -133,11 +133,3 @@ def changed(run: Path) -> str:
     files = [run / "metrics.jsonl", run / "config.yaml"]
     newest = max(f.stat().st_mtime for f in files if f.is_file())
     return time.strftime("%Y-%m-%d %H:%M", time.localtime(newest))
-
-
-def _json(file: Path) -> dict[str, Any]:
-    try:
-        content = json.loads(file.read_bytes())
-    except (OSError, ValueError, RecursionError):
-        return {}
-    return content if isinstance(content, dict) else {}
