@@ -10,11 +10,11 @@ from typing import Any
 import yaml
 
 from cuewise.encoders.card import describe_weights, is_random
-from cuewise.report.declared import title_of
+from cuewise.files import write_text
 from cuewise.report.markup import clean
-from cuewise.report.numbers import digits, finite, show, show_interval
-from cuewise.report.plain import code_block, markdown, markdown_table, save
-from cuewise.report.reading import mapping, read_score, sequence
+from cuewise.report.numbers import digits, finite
+from cuewise.report.plain import code_block, markdown, markdown_table, score_table
+from cuewise.report.reading import flat, in_line, mapping, read_score, sequence
 from cuewise.scores import Score
 from cuewise.train.log import read_metrics
 
@@ -57,7 +57,7 @@ def write_card(
         "## Environment\n\n" + _facts({k: v for k, v in environment.items() if k != "data"}),
     ]
     path = folder / "MODEL_CARD.md"
-    save(path, "\n\n".join(parts) + "\n")
+    write_text(path, "\n\n".join(parts) + "\n")
     return path
 
 
@@ -124,10 +124,7 @@ def _data(environment: Mapping[str, Any]) -> str:
 def _scores(scores: Sequence[Score]) -> str:
     if not scores:
         return "Not audited yet: `cuewise audit` measures which cues it relies on."
-    rows = [
-        [title_of(s.name), show(s.value, s.name), show_interval(s), f"{s.n:,}", s.protocol] for s in scores
-    ]
-    return markdown_table(["score", "value", "95 % interval", "n", "protocol"], rows)
+    return score_table(scores)
 
 
 def _facts(values: Mapping[str, Any]) -> str:
@@ -135,13 +132,5 @@ def _facts(values: Mapping[str, Any]) -> str:
     return markdown_table(["setting", "value"], flat) if flat else "Nothing recorded."
 
 
-def _flat(values: Mapping[str, Any], prefix: str = "") -> list[tuple[str, str]]:
-    out: list[tuple[str, str]] = []
-    for key, value in values.items():
-        if isinstance(value, Mapping):
-            out += _flat(value, f"{prefix}{clean(key)}.")
-        elif isinstance(value, (list, tuple)):
-            out.append((prefix + clean(key), ", ".join(clean(v) for v in value[:20])))
-        elif value not in (None, ""):
-            out.append((prefix + clean(key), clean(value)))
-    return out
+def _flat(values: Mapping[str, Any]) -> list[tuple[str, str]]:
+    return [(key, in_line(value)) for key, value in flat(values)]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from cuewise.report.declared import kind_of
 from cuewise.report.markup import Html, el, join, name_of
 from cuewise.report.reading import ReadAudit, mapping, sequence
-from cuewise.report.tables import facts, frame
+from cuewise.report.tables import facts, skipped_files
 
 MOST_SKIPPED = 50
 GENERAL = (  # words of every report
@@ -40,14 +40,11 @@ def glossary_section(audits: Sequence[ReadAudit]) -> Html:
 
 def models_section(audits: Sequence[ReadAudit]) -> Html:
     """Which models were audited: architecture, weights, method and cue dials."""
-    known = [
-        {
-            "weights": a.weights or "not recorded",
-            **{k: v for k, v in a.model.items() if k not in ("name", "weights")},
-        }
-        for a in audits
-    ]
-    return el("div", [_block(a, facts(k), opened=True) for a, k in zip(audits, known)], class_="side")
+    blocks = []
+    for a in audits:
+        known = {k: v for k, v in a.model.items() if k not in ("name", "weights")}
+        blocks.append(_block(a, facts({"weights": a.weights or "not recorded", **known}), opened=True))
+    return el("div", blocks, class_="side")
 
 
 def data_section(audits: Sequence[ReadAudit]) -> Html:
@@ -57,8 +54,8 @@ def data_section(audits: Sequence[ReadAudit]) -> Html:
 
 def environment_section(audits: Sequence[ReadAudit]) -> Html:
     """Versions and machine."""
-    lines = [{"cuewise": a.version, **a.environment} for a in audits]
-    return el("div", [_block(a, facts(values)) for a, values in zip(audits, lines)], class_="side")
+    blocks = [_block(a, facts({"cuewise": a.version, **a.environment})) for a in audits]
+    return el("div", blocks, class_="side")
 
 
 def commands_section(audits: Sequence[ReadAudit]) -> Html:
@@ -88,17 +85,10 @@ def _data(audit: ReadAudit) -> Html:
         return el("p", "No data fingerprint was recorded.", class_="placeholder")
     parts: list[Html] = []
     for role, found in sets:
-        skipped = [mapping(s) for s in sequence(found.get("skipped"))]
+        skipped = sequence(found.get("skipped"))
         parts.append(el("h3", role.capitalize()))
         parts.append(facts({**{k: v for k, v in found.items() if k != "skipped"}, "skipped": len(skipped)}))
         if skipped:
-            rows = [
-                el(
-                    "tr",
-                    el("th", name_of(s.get("path", "?")), scope="row"),
-                    el("td", name_of(s.get("why", ""))),
-                )
-                for s in skipped[:MOST_SKIPPED]
-            ]
-            parts.append(frame(f"Skipped files, {role}", ["skipped file", "why"], rows))
+            label = f"Skipped files, {role}"
+            parts.append(skipped_files(label, ["skipped file", "why"], skipped[:MOST_SKIPPED]))
     return join(parts)

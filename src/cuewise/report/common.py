@@ -7,7 +7,7 @@ from typing import Any
 
 from cuewise import scores
 from cuewise.report.declared import title_of
-from cuewise.report.figures import Figure, read_series
+from cuewise.report.figures import Figure, figure_of, read_series
 from cuewise.report.markup import clean
 from cuewise.report.numbers import digits, finite
 from cuewise.report.paired import is_right, per_image
@@ -105,15 +105,8 @@ def _square(
         )
         for position, right in enumerate((True, False))
     ]
-    return {
-        "topic": "",
-        "title": f"Who is right on the same {total:,} images" + (f", {where}" if where else ""),
-        "kind": "grid",
-        "xlabel": audits[1].name,
-        "ylabel": audits[0].name,
-        "series": series,
-        "note": "",
-    }
+    title = f"Who is right on the same {total:,} images" + (f", {where}" if where else "")
+    return figure_of("grid", title, series, xlabel=audits[1].name, ylabel=audits[0].name)
 
 
 def _groups_table(

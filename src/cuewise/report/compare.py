@@ -37,10 +37,7 @@ class Difference:
 
 def differences(audits: Sequence[ReadAudit], rng: np.random.Generator) -> list[Difference]:
     """Every later audit minus the first, for each score name that both have."""
-    out: list[Difference] = []
-    for other in audits[1:]:
-        out += _pair(audits[0], other, rng)
-    return out
+    return [d for other in audits[1:] for d in _pair(audits[0], other, rng)]
 
 
 def _pair(base: ReadAudit, other: ReadAudit, rng: np.random.Generator) -> list[Difference]:
@@ -60,9 +57,7 @@ def _pair(base: ReadAudit, other: ReadAudit, rng: np.random.Generator) -> list[D
             out.append(
                 Difference(name, base.name, other.name, math.nan, math.nan, math.nan, "protocols differ")
             )
-        elif (
-            name in common
-        ):  # each score rests on its own model's right answers; only the shared ones compare
+        elif name in common:  # each score rests on its own right answers; only the shared ones compare
             d = common[name]
             out.append(Difference(name, base.name, other.name, d.other - d.base, d.low, d.high, d.how))
         elif name in paired and _agrees(paired[name], a, b):

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from cuewise.report.declared import title_of, words
-from cuewise.report.figures import Figure, read_series
+from cuewise.report.figures import Figure, figure_of, read_series
 from cuewise.report.markup import clean
 from cuewise.report.numbers import finite
 from cuewise.report.reading import mapping
@@ -56,8 +56,7 @@ def curve_figures(
     for key in sorted(keys, key=_order):
         series = [s for s in (_curve(run, rows, key, places) for run, rows in curves.items()) if s["y"]]
         title, note = _METRICS.get(key) or _watched(key)
-        out.append({"topic": "", "title": title, "kind": "lines", "xlabel": "step", "ylabel": "",
-                    "series": series, "note": note, "aside": key in _LAST})  # fmt: skip
+        out.append(figure_of("lines", title, series, xlabel="step", note=note, aside=key in _LAST))
     return out
 
 

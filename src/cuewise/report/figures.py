@@ -20,6 +20,12 @@ Figure = dict[str, Any]
 Member = tuple[ReadAudit, Mapping[str, Any]]  # a model and its figure of one name
 
 
+def figure_of(kind: str, title: str, series: list[dict[str, Any]], **more: Any) -> Figure:
+    """A figure that belongs to no audit, in the form of those that do."""
+    texts = {"topic": "", "xlabel": "", "ylabel": "", "note": ""}
+    return {**texts, "title": title, "kind": kind, "series": series, **more}
+
+
 def gather_figures(audits: Sequence[ReadAudit]) -> list[Figure]:
     """The audits' figures, those of one name (and kind) drawn together."""
     out: list[Figure] = []

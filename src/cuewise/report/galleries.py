@@ -39,13 +39,12 @@ def gather_items(audits: Sequence[ReadAudit]) -> list[Item]:
     """Every gallery's first items, gallery by gallery and model by model; two models are split by who is right."""
     out: list[Item] = []
     for name in merged_names([a.galleries for a in audits]):
-        found = {a.name: _items(name, a) for a in audits if name in a.galleries}
         if is_split(name, audits):
             out += [item for _, pairs in split(name, audits) for pair in pairs for item in pair]
             continue
-        for audit in audits:
-            most = audit.galleries.get(name, {}).get("shown")
-            out += found.get(audit.name, [])[: most if isinstance(most, int) else MOST_ITEMS]
+        for audit in (a for a in audits if name in a.galleries):
+            most = audit.galleries[name].get("shown")
+            out += _items(name, audit)[: most if isinstance(most, int) else MOST_ITEMS]
     return out
 
 
@@ -216,14 +215,6 @@ def image_html(picture: PagePicture | None, alt: str) -> Html:
     )
 
 
-def views_html(views: Mapping[str, PagePicture | None]) -> list[Html]:
-    """The pictures that are given by name, such as each run's first batch of views."""
-    return [
-        el("figure", el("h3", name_of(name)), image_html(picture, f"Picture: {name}"), class_="panel views")
-        for name, picture in views.items()
-    ]
-
-
 def sources(items: Sequence[Item], views: Mapping[str, Picture], folder: Path) -> list[PictureFile]:
     """What `embed_all` is to embed: the views first, since the examples are what may be left out."""
     shown = [PictureFile(picture, folder, VIEW, (name,)) for name, picture in views.items()]
@@ -234,4 +225,8 @@ def sources(items: Sequence[Item], views: Mapping[str, Picture], folder: Path) -
 def views_section(views: Mapping[str, PagePicture | None]) -> Html:
     """All views with a line that says what they are."""
     text = "Images of the first training batch as the encoder received them, negatives included."
-    return join(el("p", text, class_="quiet"), el("div", views_html(views), class_="side"))
+    figures = [
+        el("figure", el("h3", name_of(name)), image_html(picture, f"Picture: {name}"), class_="panel views")
+        for name, picture in views.items()
+    ]
+    return join(el("p", text, class_="quiet"), el("div", figures, class_="side"))

@@ -3,39 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from cuewise.data import BrokenImage, Image
+from cuewise.files import write_text
 from cuewise.inspection.clue import CLUES
 from cuewise.inspection.copies import Pair, copies_between
 from cuewise.inspection.gather import look_at
 from cuewise.inspection.run import Inspected
 from cuewise.report.closing import command_html
-from cuewise.report.figures import Figure, figure_html, read_series
+from cuewise.report.figures import Figure, figure_html, figure_of, read_series
 from cuewise.report.galleries import image_html
 from cuewise.report.markup import Html, el, join, name_of, slug
 from cuewise.report.page import Section, page_html
-from cuewise.report.pictures import PagePicture, PictureFile, embed_all
-from cuewise.report.plain import save
-from cuewise.report.tables import frame
+from cuewise.report.pictures import PictureFile, embed_all
+from cuewise.report.tables import frame, skipped_files
 from cuewise.scores import show_share, show_span
 
 EXAMPLES = 6  # per clue
 PAIRS = 6  # of copies
 MOST_ROWS = 50
 TILE = 160
-
-
-@dataclass(frozen=True)
-class Tile:
-    """One picture of a gallery."""
-
-    picture: Image
-    caption: str
+Tile = tuple[Image, str]  # a picture of a gallery and its caption
 
 
 def write_inspection(
@@ -54,7 +46,7 @@ def write_inspection(
     sections.append(("command", "Command", command_html(command)))
     title = "What the images give away"
     page = page_html(title, headline(document), [], sections, figures)
-    save(folder / "report.html", page)
+    write_text(folder / "report.html", page)
     return folder / "report.html"
 
 
@@ -121,15 +113,7 @@ def _bars(title: str, x: str, y: str, names: Sequence[str], values: Mapping[str,
         read_series({"x": names, **v}, "bars", model="", place=i, label=label, position=i)
         for i, (label, v) in enumerate(values.items())
     ]
-    return {
-        "title": title,
-        "kind": "bars",
-        "xlabel": x,
-        "ylabel": y,
-        "series": series,
-        "note": "",
-        "topic": "",
-    }
+    return figure_of("bars", title, series, xlabel=x, ylabel=y)
 
 
 def _set_body(one: Inspected, found: Mapping[str, Any], drawn: Sequence[Html]) -> Html:
@@ -199,7 +183,7 @@ def _examples(one: Inspected, name: str) -> Html | None:
         look = look_at(one.data, sample)
         left = clue.picture(look)
         strip = look.small if left is None else np.concatenate([look.small, left], 1)
-        tiles.append(Tile(strip, one.classes[int(one.labels[row])]))
+        tiles.append((strip, one.classes[int(one.labels[row])]))
     title = f"{clue.subject} alone: images it predicts most surely" + (
         "" if not tiles else ", and what it sees"
     )
@@ -215,19 +199,17 @@ def _copies_gallery(title: str, first: Inspected, second: Inspected, pairs: Sequ
             ]
         except BrokenImage:
             continue
-        tiles.append(Tile(np.concatenate(both, 1), f"{first.image_name(i)} = {second.image_name(j)}"))
+        tiles.append((np.concatenate(both, 1), f"{first.image_name(i)} = {second.image_name(j)}"))
     return _gallery(title, tiles)
 
 
 def _gallery(title: str, tiles: Sequence[Tile]) -> Html | None:
     if not tiles:
         return None
-    found: list[PagePicture | None] = embed_all(
-        [PictureFile(t.picture, Path("."), 2 * TILE, n) for n, t in enumerate(tiles)]
-    )
+    found = embed_all([PictureFile(picture, Path("."), 2 * TILE, n) for n, (picture, _) in enumerate(tiles)])
     figures = [
-        el("figure", image_html(p, t.caption), el("figcaption", name_of(t.caption)), class_="tile wide")
-        for p, t in zip(found, tiles)
+        el("figure", image_html(p, caption), el("figcaption", name_of(caption)), class_="tile wide")
+        for p, (_, caption) in zip(found, tiles)
     ]
     return el("section", el("h3", title), el("div", figures, class_="gallery broad"), class_="panel")
 
@@ -251,5 +233,4 @@ def _shared(sets: Sequence[Inspected], shared: Sequence[Mapping[str, Any]]) -> H
 
 def _broken(found: Mapping[str, Any]) -> Html | None:
     files = found["broken"]["files"][:MOST_ROWS]
-    rows = [el("tr", el("th", name_of(f["path"]), scope="row"), el("td", name_of(f["why"]))) for f in files]
-    return frame("Files that could not be used", ["file", "why"], rows) if rows else None
+    return skipped_files("Files that could not be used", ["file", "why"], files) if files else None

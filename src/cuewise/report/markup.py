@@ -6,6 +6,7 @@ import html
 import json
 import math
 import re
+from collections.abc import Iterable
 from typing import Any
 
 # C0 and C1 controls without tab and newline; a file name may hold any of them.
@@ -58,6 +59,12 @@ def join(*children: object) -> Html:
 def name_of(value: object) -> Html:
     """A name from outside, isolated so that right-to-left characters in it do not reorder the page."""
     return el("bdi", value)
+
+
+def alarm(lines: Iterable[str]) -> Html | None:
+    """What must be known before any number is read; nothing without lines."""
+    shown = [el("p", line) for line in lines]
+    return el("div", shown, class_="alarm", role="alert") if shown else None
 
 
 def plain(value: Any) -> Any:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from cuewise.files import read_object
 from cuewise.report.declared import with_documents
 from cuewise.report.figures import gather_figures
 from cuewise.report.markup import Html, el, join, name_of
@@ -107,11 +107,7 @@ def _audits(result: Mapping[str, Any]) -> Iterator[ReadAudit]:
     ]
     documents, roots = [], []
     for file in dict.fromkeys(files):
-        try:
-            content = json.loads(file.read_bytes())
-        except (OSError, ValueError, RecursionError):
-            continue
-        if isinstance(content, dict):
+        if content := read_object(file):
             documents.append(content)
             roots.append(file.parent)
     yield from read_audits(documents, roots)

@@ -13,7 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from cuewise.files import write_text
 from cuewise.report.closing import (
+    command_html,
     commands_section,
     data_section,
     environment_section,
@@ -28,13 +30,13 @@ from cuewise.report.declared import with_documents
 from cuewise.report.figures import Figure, equal_axes, figure_html, gather_figures
 from cuewise.report.galleries import galleries_html, gather_items, sources, views_section
 from cuewise.report.headline import headline
-from cuewise.report.markup import Html, clean, el, embed_json, join, name_of
+from cuewise.report.markup import Html, alarm, clean, el, embed_json, join, name_of
 from cuewise.report.pictures import PagePicture, Picture, embed_all
-from cuewise.report.plain import figures_csv, report_markdown, save, scores_csv
+from cuewise.report.plain import figures_csv, report_markdown, scores_csv
 from cuewise.report.reading import ReadAudit, read_audits
 from cuewise.report.score_cards import cards_section, differences_section
 from cuewise.report.sweep import sweep
-from cuewise.report.tables import scores_table, table_html, tables_html
+from cuewise.report.tables import facts, scores_table, table_html, tables_html
 from cuewise.report.topics import Part, anchor, findings, topics_of
 from cuewise.report.topics import title as topic_title
 from cuewise.report.zoo import zoo
@@ -59,39 +61,27 @@ def write_report(
     roots: for each document the folder in which its gallery images lie; `folder` by default.
     figures: further figures over all models, such as those of `sweep_figures`.
     """
-    with with_documents(documents):
-        return _write(documents, folder, title, curves or {}, pictures or {}, roots, figures)
-
-
-def _write(
-    documents: Sequence[Mapping[str, Any]],
-    folder: Path,
-    title: str | None,
-    curves: Mapping[str, Sequence[Mapping[str, Any]]],
-    pictures: Mapping[str, Picture],
-    roots: Sequence[Path] | None,
-    figures: Sequence[Figure],
-) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
-    audits = read_audits(documents, roots if roots is not None else [folder] * len(documents))
-    found = differences(audits, np.random.default_rng(0))
-    title = clean(title or _title(audits))
-    text = headline(audits, found)
-    items, views = gather_items(audits), dict(pictures)
-    embedded = embed_all(sources(items, views, folder))
-    shown = dict(zip(map(clean, views), embedded))
-    places = {a.name: a.place for a in audits}
-    trained, measured = curve_figures(curves, places), gather_figures(audits)
-    across, tables = across_models(audits)
-    drawn = Drawn(trained, measured, [*figures, *across])
-    shown_galleries = galleries_html(audits, items, embedded[len(views) :])
-    sections = _sections(audits, found, drawn, shown, shown_galleries, tables)
-    topics = topics_of([(f["topic"], Html()) for f in measured], shown_galleries, tables_html(audits))
-    page = page_html(title, text, audits, sections, drawn.all, topics)
-    save(folder / "report.md", report_markdown(title, text, audits, found, tables))
-    save(folder / "scores.csv", scores_csv(audits))
-    save(folder / "figures.csv", figures_csv(drawn.all))
-    save(folder / "report.html", page)
+    with with_documents(documents):
+        audits = read_audits(documents, roots if roots is not None else [folder] * len(documents))
+        found = differences(audits, np.random.default_rng(0))
+        title = clean(title or _title(audits))
+        text = headline(audits, found)
+        items, views = gather_items(audits), dict(pictures or {})
+        embedded = embed_all(sources(items, views, folder))
+        shown = dict(zip(map(clean, views), embedded))
+        places = {a.name: a.place for a in audits}
+        trained, measured = curve_figures(curves or {}, places), gather_figures(audits)
+        across, tables = across_models(audits)
+        drawn = Drawn(trained, measured, [*figures, *across])
+        galleries = galleries_html(audits, items, embedded[len(views) :])
+        sections = _sections(audits, found, drawn, shown, galleries, tables)
+        topics = topics_of([(f["topic"], Html()) for f in measured], galleries, tables_html(audits))
+        page = page_html(title, text, audits, sections, drawn.all, topics)
+        write_text(folder / "report.md", report_markdown(title, text, audits, found, tables))
+    write_text(folder / "scores.csv", scores_csv(audits))
+    write_text(folder / "figures.csv", figures_csv(drawn.all))
+    write_text(folder / "report.html", page)
     return folder / "report.html"
 
 
@@ -173,11 +163,7 @@ def _training(trained: Sequence[Figure], figures: Sequence[Html]) -> Html:
     """The curves that show how learning went; speed and schedule are folded."""
     first = [html for figure, html in zip(trained, figures) if not figure["aside"]]
     rest = [html for figure, html in zip(trained, figures) if figure["aside"]]
-    more = (
-        el("details", el("summary", "Speed and schedule"), el("div", rest, class_="plots small"))
-        if rest
-        else None
-    )
+    more = folded("Speed and schedule", el("div", rest, class_="plots small")) if rest else None
     return join(el("div", first, class_="plots small"), more)
 
 
@@ -218,7 +204,7 @@ def page_html(
             "header",
             el("p", "cuewise report", class_="eyebrow"),
             el("h1", title),
-            warnings_html(audits),
+            alarm(dict.fromkeys(f"{a.name}: {w}" for a in audits for w in a.loud)),
             _lead(text),
             _models(audits),
         ),
@@ -234,6 +220,14 @@ def page_html(
     return Html("<!doctype html>\n") + el("html", head, body, lang="en") + "\n"  # type: ignore[return-value]
 
 
+def about_sections(about: Mapping[str, Any]) -> list[Section]:
+    """The environment of a command, and the command itself."""
+    return [
+        ("environment", "Environment", facts({k: v for k, v in about.items() if k != "command"})),
+        ("command", "Command", command_html(clean(about.get("command", "")))),
+    ]
+
+
 def _link(section: Section, topics: Sequence[str]) -> Html:
     """An entry of the table of contents; the findings list their topics."""
     ident, heading, _ = section
@@ -241,14 +235,6 @@ def _link(section: Section, topics: Sequence[str]) -> Html:
     if ident != "findings" or not topics:
         return link
     return join(link, [el("a", topic_title(t), href=f"#{anchor(t)}", class_="sub") for t in topics])
-
-
-def warnings_html(audits: Sequence[ReadAudit]) -> Html | None:
-    """What must be known before any number is read."""
-    lines = [f"{a.name}: {w}" for a in audits for w in a.loud]
-    if not lines:
-        return None
-    return el("div", [el("p", w) for w in dict.fromkeys(lines)], class_="alarm", role="alert")
 
 
 def _lead(text: str) -> Html:

@@ -6,18 +6,17 @@ import csv
 import io
 import math
 import re
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from cuewise.files import write_text
 from cuewise.report.compare import Difference
 from cuewise.report.declared import title_of
 from cuewise.report.markup import clean
 from cuewise.report.numbers import digits, show, show_change, show_interval
 from cuewise.report.protocols import in_words
 from cuewise.report.reading import ReadAudit
-from cuewise.report.score_cards import how, verdict
+from cuewise.report.score_cards import how, span, verdict
+from cuewise.scores import Score
 
 # A spreadsheet runs a cell that begins so as a formula; a leading apostrophe makes it text.
 _FORMULA = re.compile(r"^\s*[=+\-@\t\r|%]")
@@ -77,12 +76,13 @@ def code_block(command: str) -> str:
     return f"{fence}sh\n{clean(command)}\n{fence}"
 
 
-def score_rows(audit: ReadAudit) -> list[list[str]]:
-    """Rows of the score table of one model."""
-    return [
-        [title_of(s.name), show(s.value, s.name), show_interval(s), f"{s.n:,}", in_words(s.protocol)]
-        for s in audit.scores
+def score_table(scores: Sequence[Score], protocol: Callable[[str], str] = str) -> str:
+    """The scores of one model; `protocol` says how protocols are written."""
+    rows = [
+        [title_of(s.name), show(s.value, s.name), show_interval(s), f"{s.n:,}", protocol(s.protocol)]
+        for s in scores
     ]
+    return markdown_table(["score", "value", "95 % interval", "n", "protocol"], rows)
 
 
 def report_markdown(
@@ -98,8 +98,7 @@ def report_markdown(
     for audit in audits:
         parts.append(f"## {markdown(audit.name)}")
         parts += [f"Weights: {markdown(audit.weights)}"] if audit.weights else []
-        heads = ["score", "value", "95 % interval", "n", "protocol"]
-        parts.append(markdown_table(heads, score_rows(audit)) if audit.scores else "No scores.")
+        parts.append(score_table(audit.scores, in_words) if audit.scores else "No scores.")
     if found:
         parts.append("## Differences")
         rows = [
@@ -107,7 +106,7 @@ def report_markdown(
                 title_of(d.name),
                 f"{d.other} − {d.base}",
                 show_change(d.value, d.name),
-                _span(d),
+                span(d),
                 verdict(d),
                 how(d),
             ]
@@ -123,14 +122,3 @@ def report_markdown(
     if commands:
         parts += ["## Commands", *[code_block(c) for c in commands]]
     return "\n\n".join(parts) + "\n"
-
-
-def _span(d: Difference) -> str:
-    if not (math.isfinite(d.low) and math.isfinite(d.high)):
-        return "—"
-    return f"{show_change(d.low, d.name, unit=False)} to {show_change(d.high, d.name, unit=False)}"
-
-
-def save(path: Path, content: str) -> None:
-    """Write whole or not at all, so that a reader never opens half a file."""
-    write_text(path, content)

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from cuewise.audits.names import short_names
-from cuewise.report.closing import command_html, folded
+from cuewise.files import write_text
+from cuewise.report.closing import folded
 from cuewise.report.galleries import image_html, is_strip
-from cuewise.report.markup import Html, clean, el, join, name_of, slug
+from cuewise.report.markup import Html, alarm, clean, el, join, name_of, slug
 from cuewise.report.numbers import digits
-from cuewise.report.page import Section, page_html
+from cuewise.report.page import Section, about_sections, page_html
 from cuewise.report.pictures import PictureFile, embed_all
-from cuewise.report.plain import save
 from cuewise.report.reading import mapping, sequence
-from cuewise.report.tables import facts, frame, table_html
+from cuewise.report.tables import facts, frame, skipped_files, table_html
 from cuewise.train.environment import environment
 
 SIDE = 520
@@ -32,23 +32,18 @@ def write_probe_page(result: Mapping[str, Any], folder: Path) -> Path:
         sections.append(("pictures", "Pictures", pictures_html(sequence(result["pictures"]), folder)))
     sections += closing_sections(result)
     title = f"{clean(result['probe'])}: {clean(result['model'])}"
-    save(folder / "report.html", page_html(title, said(result), [], sections, []))
+    write_text(folder / "report.html", page_html(title, said(result), [], sections, []))
     return folder / "report.html"
 
 
 def closing_sections(result: Mapping[str, Any]) -> list[Section]:
     """Sets, skipped files, software and command."""
-    about = environment()
     sets = {
         mapping(t).get("name", "?"): {k: v for k, v in mapping(t).items() if k != "name"}
         for t in sequence(result.get("tests"))
     }
     data = join(facts(sets), skipped_html(sequence(result.get("skipped"))))
-    return [
-        ("data", "Data", data),
-        ("environment", "Environment", facts({k: v for k, v in about.items() if k != "command"})),
-        ("command", "Command", command_html(clean(about.get("command", "")))),
-    ]
+    return [("data", "Data", data), *about_sections(environment())]
 
 
 def said(result: Mapping[str, Any]) -> str:
@@ -142,44 +137,32 @@ def skipped_alarm(result: Mapping[str, Any]) -> Html | None:
     texts += [
         f"{o['shared']} of {o['images']} images of {clean(o['test'])} are training images." for o in shared
     ]
-    if not texts:
-        return None
-    return el("div", [el("p", t) for t in texts], class_="alarm", role="alert")
+    return alarm(texts)
 
 
 def skipped_html(skipped: Sequence[Any]) -> Html | None:
     """Files that were left out, and why."""
     if not skipped:
         return el("p", "No file was skipped.", class_="quiet")
-    rows = [
-        el(
-            "tr",
-            el("th", name_of(mapping(s).get("path", "?")), scope="row"),
-            el("td", name_of(mapping(s).get("why", ""))),
-        )
-        for s in skipped[:MOST_SKIPPED]
-    ]
     more = f"The first {MOST_SKIPPED} of {len(skipped):,}." if len(skipped) > MOST_SKIPPED else ""
     return join(
         el("h3", f"{len(skipped):,} skipped"),
-        frame("Skipped files", ["skipped", "why"], rows),
+        skipped_files("Skipped files", ["skipped", "why"], skipped[:MOST_SKIPPED]),
         el("p", more, class_="quiet"),
     )
 
 
-def with_interval(score: Mapping[str, Any]) -> str:
+def with_interval(score: Mapping[str, Any], show: Callable[[float], str] = digits) -> str:
     """ "0.312 (0.281 to 0.343)"."""
     value, low, high = (score.get(k) for k in ("value", "low", "high"))
     if value is None:
         return "—"
-    return digits(value) + (
-        f" ({digits(low)} to {digits(high)})" if low is not None and high is not None else ""
-    )
+    return show(value) + (f" ({show(low)} to {show(high)})" if low is not None and high is not None else "")
 
 
 def change(difference: Mapping[str, Any]) -> str:
-    value, low, high = (difference.get(k) for k in ("value", "low", "high"))
-    return signed(value) + (f" ({signed(low)} to {signed(high)})" if low is not None else "")
+    """ "+0.031 (+0.012 to +0.050)"."""
+    return with_interval(difference, signed)
 
 
 def signed(value: float | None) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -136,6 +136,22 @@ def sequence(value: object) -> list[Any]:
     if hasattr(value, "tolist"):
         value = value.tolist()
     return list(value) if isinstance(value, (list, tuple)) else []
+
+
+def flat(values: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Settings, nested to any depth, as one list of dotted names and values; what is not set is left out."""
+    stack: list[tuple[str, Any]] = [(clean(k), v) for k, v in reversed(list(values.items()))]
+    while stack:
+        key, value = stack.pop()
+        if isinstance(value, Mapping):
+            stack += [(f"{key}.{clean(k)}", v) for k, v in reversed(list(value.items()))]
+        elif isinstance(value, (list, tuple)) or value not in (None, ""):
+            yield key, value
+
+
+def in_line(value: Any) -> str:
+    """A setting on one line; of a list the first 20 values."""
+    return ", ".join(map(clean, value[:20])) if isinstance(value, (list, tuple)) else clean(value)
 
 
 def _named(value: object) -> dict[str, Mapping[str, Any]]:

@@ -77,13 +77,7 @@ def explained(name: str) -> Html:
     kind = kind_of(name)
     if not kind.meaning:
         return join(title_of(name))
-    return el(
-        "span",
-        title_of(name),
-        el("span", kind.meaning, class_="tip", role="tooltip"),
-        class_="has-tip",
-        tabindex="0",
-    )
+    return _tip(title_of(name), kind.meaning)
 
 
 def _card(name: str, same: Sequence[str], audits: Sequence[ReadAudit]) -> Html:
@@ -122,8 +116,8 @@ def _line(
     who = None if alone else el("span", el("span", class_="dot"), name_of(audit.name), class_="who")
     if not math.isfinite(score.value):
         return el("li", who, el("span", "not measured", class_="quiet"), class_=f"line m{audit.place % 8}")
-    span = show_interval(score)
-    detail = el("span", span if span != NOTHING else "no interval", f" · n = {score.n:,}", class_="detail")
+    interval = show_interval(score).replace(NOTHING, "no interval")
+    detail = el("span", interval, f" · n = {score.n:,}", class_="detail")
     random = el("span", "random weights", class_="badge alarm") if audit.untrained else None
     head = el("div", who, value, detail, random, class_="line-head")
     return el("li", head, _bar(score, low, high, marks, chance), class_=f"line m{audit.place % 8}")
@@ -219,6 +213,13 @@ def verdict(d: Difference) -> str:
     return ("higher" if d.value > 0 else "lower") if d.clear else "no clear difference"
 
 
+def span(d: Difference) -> str:
+    """The 95 % interval of a difference; a dash when there is none."""
+    if d.clear is None:
+        return NOTHING
+    return f"{show_change(d.low, d.name, unit=False)} to {show_change(d.high, d.name, unit=False)}"
+
+
 def how(d: Difference) -> str:
     """How the interval was found, with the test's p where there is one."""
     if not math.isfinite(d.p):
@@ -230,17 +231,11 @@ def _difference_row(d: Difference, *, named: bool) -> Html:
     text = verdict(d)
     pair = join(el("br"), el("span", name_of(d.other), " − ", name_of(d.base), class_="quiet"))
     tone = {"higher": "up", "lower": "down"}.get(text, "flat")
-    known = math.isfinite(d.low) and math.isfinite(d.high)
-    span = (
-        f"{show_change(d.low, d.name, unit=False)} to {show_change(d.high, d.name, unit=False)}"
-        if known
-        else NOTHING
-    )
     return el(
         "tr",
         el("th", explained(d.name), pair if named else None, scope="row"),
         el("td", el("span", text, class_=f"verdict {tone}")),
         el("td", show_change(d.value, d.name), class_="number"),
-        el("td", span, class_="number"),
+        el("td", span(d), class_="number"),
         el("td", how(d), class_="quiet"),
     )

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from cuewise.files import write_text
 from cuewise.report.closing import command_html
 from cuewise.report.figures import KINDS, Figure, figure_html, read_series
-from cuewise.report.markup import Html, clean, el, join, slug
+from cuewise.report.markup import Html, alarm, clean, el, join, slug
 from cuewise.report.numbers import digits
 from cuewise.report.page import Section, page_html
-from cuewise.report.plain import save
 from cuewise.report.reading import mapping, sequence
 from cuewise.report.tables import facts, frame
 
@@ -19,8 +19,9 @@ from cuewise.report.tables import facts, frame
 def write_study_page(document: Mapping[str, Any], folder: Path) -> Path:
     """report.html from the document of results.json."""
     studies = mapping(document.get("studies"))
+    warnings = [f"{clean(w)}." for w in sequence(document.get("warnings"))]
     figures: list[Figure] = []
-    sections: list[Section] = [("verdicts", "Verdicts", join(_warnings(document), _verdicts(studies)))]
+    sections: list[Section] = [("verdicts", "Verdicts", join(alarm(warnings), _verdicts(studies)))]
     for name, study in studies.items():
         start = len(figures)
         figures += [read_figure(f) for f in mapping(study.get("figures")).values()]
@@ -34,14 +35,8 @@ def write_study_page(document: Mapping[str, Any], folder: Path) -> Path:
     sections.append(("environment", "Environment", facts(mapping(document.get("environment")))))
     sections.append(("command", "Command", command_html(clean(document.get("command", "")))))
     title = f"The papers' claims at lab scale: {clean(document.get('lab', ''))}"
-    save(folder / "report.html", page_html(title, headline_of(document), [], sections, figures))
+    write_text(folder / "report.html", page_html(title, headline_of(document), [], sections, figures))
     return folder / "report.html"
-
-
-def _warnings(document: Mapping[str, Any]) -> Html | None:
-    """What must be read beside the verdicts."""
-    texts = [clean(w) for w in sequence(document.get("warnings"))]
-    return el("div", [el("p", f"{text}.") for text in texts], class_="alarm", role="alert") if texts else None
 
 
 def headline_of(document: Mapping[str, Any]) -> str:

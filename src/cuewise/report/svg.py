@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from cuewise.report.figures import Figure, series_name
@@ -57,7 +56,8 @@ class _Axes:
     def __init__(self, figure: Figure, low: float, high: float) -> None:
         self.low, self.high = low, high if high > low else low + 1
         xs = [x for s in figure["series"] for x in s["x"] if x is not None]
-        self.words = list(dict.fromkeys(xs)) if figure["kind"] == "bars" or _any_text(xs) else []
+        worded = figure["kind"] == "bars" or any(isinstance(x, str) for x in xs)
+        self.words = list(dict.fromkeys(xs)) if worded else []
         ends = [float(x) for x in xs if not isinstance(x, str)] + [
             float(x) for s in figure["series"] for x in s.get("x2", ()) if x is not None
         ]
@@ -138,10 +138,6 @@ def _range(figure: Figure) -> tuple[float, float]:
     values = _values(figure)
     low, high = min(values), max(values)
     return (min(low, 0.0), high) if figure["kind"] != "lines" or 0 <= low < high / 2 else (low, high)
-
-
-def _any_text(xs: Sequence[Any]) -> bool:
-    return any(isinstance(x, str) for x in xs)
 
 
 def _short(word: str, most: int) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from cuewise.report.declared import declared, kind_of, title_of
-from cuewise.report.figures import Figure, read_series
+from cuewise.report.figures import Figure, figure_of, read_series
 from cuewise.report.numbers import finite
 from cuewise.report.reading import ReadAudit, mapping
 from cuewise.scores import Score
@@ -41,8 +41,7 @@ def _panel(panel: str, lines: Sequence[tuple[str, dict[str, list[float]]]], dial
         read_series(line, "lines", model="", place=k, label=title_of(name), position=k)
         for k, (name, line) in enumerate((n, line) for n, line in lines if len(line["x"]) > 1)
     ]
-    texts = {"title": f"{title} over {dial}", "xlabel": dial, "ylabel": axis, "note": "", "topic": ""}
-    return {**texts, "kind": "lines", "series": series}
+    return figure_of("lines", f"{title} over {dial}", series, xlabel=dial, ylabel=axis)
 
 
 def _line(points: Sequence[tuple[float, Sequence[Score]]], name: str) -> dict[str, list[float]]:

@@ -9,7 +9,7 @@ from cuewise.report.declared import kind_of, title_of, topic_of, words
 from cuewise.report.markup import Html, clean, el, join, name_of
 from cuewise.report.numbers import NOTHING, digits, show, show_interval
 from cuewise.report.protocols import in_words
-from cuewise.report.reading import ReadAudit, mapping, merged_names, sequence
+from cuewise.report.reading import ReadAudit, flat, in_line, mapping, merged_names, sequence
 
 MOST_ROWS = 200  # of one table on the page; audit.json has all
 MOST_DECISIONS = 60  # of a table with one row per image
@@ -59,6 +59,16 @@ def frame(label: str, heads: Sequence[object], rows: Sequence[Html], numeric: Se
     table = el("table", head, el("tbody", rows))
     tall = "scroll tall" if len(rows) > TALL_ROWS else "scroll"
     return el("div", table, class_=tall, tabindex="0", role="region", aria_label=label)
+
+
+def skipped_files(label: str, heads: Sequence[str], skipped: Sequence[Any]) -> Html:
+    """Files that were left out, and why."""
+    files = [mapping(s) for s in skipped]
+    rows = [
+        el("tr", el("th", name_of(f.get("path", "?")), scope="row"), el("td", name_of(f.get("why", ""))))
+        for f in files
+    ]
+    return frame(label, heads, rows)
 
 
 def tables_html(audits: Sequence[ReadAudit]) -> list[tuple[str, Html]]:
@@ -130,17 +140,10 @@ def _cell(value: object) -> Html:
 
 def facts(values: Mapping[str, Any]) -> Html:
     """Nested settings as one flat list of names and values."""
-    flat: list[tuple[str, str]] = []
-    stack: list[tuple[str, Any]] = [(clean(k), v) for k, v in reversed(list(values.items()))]
-    while stack:
-        key, value = stack.pop()
-        if isinstance(value, Mapping) and value:
-            stack += [(f"{key}.{clean(k)}", v) for k, v in reversed(list(mapping(value).items()))]
-        elif isinstance(value, (list, tuple)):
-            short = ", ".join(clean(v) for v in value[:20])
-            flat.append((key, short + (f" … ({len(value):,} in all)" if len(value) > 20 else "")))
-        elif value not in (None, "") and not isinstance(value, Mapping):
-            flat.append((key, clean(value)))
-    if not flat:
+    rows = []
+    for key, value in flat(values):
+        rest = f" … ({len(value):,} in all)" if isinstance(value, (list, tuple)) and len(value) > 20 else ""
+        rows.append(join(el("dt", key), el("dd", name_of(in_line(value) + rest))))
+    if not rows:
         return el("p", "Nothing recorded.", class_="placeholder")
-    return el("dl", [join(el("dt", k), el("dd", name_of(v))) for k, v in flat], class_="facts")
+    return el("dl", rows, class_="facts")

@@ -7,11 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from cuewise.encoders.card import describe_weights
+from cuewise.files import write_text
 from cuewise.progress import clock
-from cuewise.report.closing import command_html
-from cuewise.report.markup import Html, clean, el, join, name_of
-from cuewise.report.page import Section, page_html
-from cuewise.report.plain import save
+from cuewise.report.markup import Html, alarm, clean, el, join, name_of
+from cuewise.report.page import Section, about_sections, page_html
 from cuewise.report.probe import change, pictures_html, readable, versus, with_interval
 from cuewise.report.reading import mapping, sequence
 from cuewise.report.tables import facts, frame
@@ -32,16 +31,14 @@ def write_transfer_page(document: Mapping[str, Any], folder: Path) -> Path:
         ]
         sections.append(("pictures", "Pictures", join(body)))
     weights = [describe_weights(w) for w in sequence(document["weights"])]
-    about = mapping(document.get("environment"))
     sections += [
         ("models", "Encoders", facts(dict(zip(models, weights)))),
         ("data", "Data", facts({clean(r["task"]): {"score": r["score"], "sets": [t.get("name") for t in sequence(r["tests"])]}
                                 for r in rows})),
-        ("environment", "Environment", facts({k: v for k, v in about.items() if k != "command"})),
-        ("command", "Command", command_html(clean(about.get("command", "")))),
+        *about_sections(mapping(document.get("environment"))),
     ]  # fmt: skip
     title = f"Transfer: {', '.join(models)}"
-    save(folder / "report.html", page_html(title, said(rows, models), [], sections, []))
+    write_text(folder / "report.html", page_html(title, said(rows, models), [], sections, []))
     return folder / "report.html"
 
 
@@ -71,7 +68,7 @@ def alarms(document: Mapping[str, Any], rows: list[Mapping[str, Any]]) -> Html |
     ]
     failed = {(r["task"], m): f for r in rows for m, f in zip(models, sequence(r["failed"])) if f}
     texts += [f"{clean(t)}, {m}: {clean(why)}" for (t, m), why in failed.items()]
-    return el("div", [el("p", t) for t in texts], class_="alarm", role="alert") if texts else None
+    return alarm(texts)
 
 
 def table(rows: list[Mapping[str, Any]], models: list[str]) -> Html:

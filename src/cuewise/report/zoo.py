@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from cuewise.report.declared import declared
-from cuewise.report.figures import Figure, read_series
+from cuewise.report.figures import Figure, figure_of, read_series
 from cuewise.report.markup import clean
 from cuewise.report.reading import ReadAudit
 from cuewise.scores import Score
@@ -28,15 +28,11 @@ def zoo(audits: Sequence[ReadAudit]) -> tuple[list[Figure], list[dict[str, Any]]
     if len(points) < FEWEST:
         return [], []
     series = [_point(a, c, t) for a, c, t in points]
-    figure = {
-        "topic": "",
-        "title": "Accuracy on images and on their textures",
-        "kind": "scatter",
+    labels = {
         "xlabel": f"accuracy, {names[0].partition('/')[2] or names[0]}",
         "ylabel": "accuracy from texture alone",
-        "series": series,
-        "note": "",
     }
+    figure = figure_of("scatter", "Accuracy on images and on their textures", series, **labels)
     return [figure], [_correlations(points)]
 
 
