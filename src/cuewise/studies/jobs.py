@@ -108,10 +108,8 @@ def run_job(job: ArmJob, lab: Lab) -> dict[str, Quantities]:
     """Train to the end (from the last checkpoint, where there is one), then take what has not been measured yet."""
     folder = Path(job.folder)
     folder.mkdir(parents=True, exist_ok=True)
-    with (
-        lock_folder(folder, "arm", wait=True),
-        timed(folder),
-    ):  # a worker of a killed command may still be at it
+    # a worker of a killed command may still be at it
+    with lock_folder(folder, "arm", wait=True), timed(folder):
         if read_mark(folder).get("kind") != "run":
             write_mark(folder, "run")
         if not is_trained(job):
@@ -121,9 +119,8 @@ def run_job(job: ArmJob, lab: Lab) -> dict[str, Quantities]:
 
 def train(job: ArmJob, folder: Path) -> None:
     """Resume the run, or start it again where it was begun with other settings."""
-    config = resolve(
-        job.config
-    ).as_dict()  # every value named, so that none is taken over from what is saved there
+    # every value named, so that none is taken over from what is saved there
+    config = resolve(job.config).as_dict()
     try:
         run_pretrain([config], folder, resume=True)
     except UserError as error:

@@ -67,9 +67,8 @@ WIDE = "size=64"  # images that a filter sees before their crop is taken, in the
 # of texture for the negative to keep it.
 ONE = f"size={SIZE}&palette=one"
 OWN = f"size={SIZE}"
-SCENES = (
-    f"size={2 * SIZE}&palette=one&rho=1"  # twice the size of the views, so that a crop of an object is one
-)
+# twice the size of the views, so that a crop of an object is one
+SCENES = f"size={2 * SIZE}&palette=one&rho=1"
 # The momentum methods are slow to leave their start: smaller batches give them twice the steps, and with Adam 600 steps
 # do what SGD did not in our trials.
 QUICK: dict[str, Any] = {

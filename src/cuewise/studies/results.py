@@ -144,14 +144,7 @@ def plane_of(figure: Figure, table: Table, arms: Sequence[Arm]) -> dict[str, Any
         {"name": f"{y:g}", "x": [f"{x:g}" for x in columns], "y": [found.get((x, y)) for x in columns]}
         for y in rows
     ]
-    return {
-        "title": figure.title,
-        "kind": "grid",
-        "xlabel": figure.xlabel,
-        "ylabel": figure.ylabel,
-        "series": series,
-        "note": f"Means over {max(map(len, table.values.values()))} seeds.",
-    }
+    return _drawn(figure, "grid", series, table, ".")
 
 
 def figure_of(figure: Figure, study: Study, table: Table, lab: Lab) -> dict[str, Any] | None:
@@ -188,11 +181,12 @@ def figure_of(figure: Figure, study: Study, table: Table, lab: Lab) -> dict[str,
             )
     if not series:
         return None
-    return {
-        "title": figure.title,
-        "kind": "lines" if numbers else "bars",
-        "xlabel": figure.xlabel,
-        "ylabel": figure.ylabel,
-        "series": series,
-        "note": f"Means over {max(map(len, table.values.values()))} seeds with 95 % t intervals.",
-    }
+    return _drawn(figure, "lines" if numbers else "bars", series, table, " with 95 % t intervals.")
+
+
+def _drawn(
+    figure: Figure, kind: str, series: list[dict[str, Any]], table: Table, intervals: str
+) -> dict[str, Any]:
+    texts = {"title": figure.title, "kind": kind, "xlabel": figure.xlabel, "ylabel": figure.ylabel}
+    note = f"Means over {max(map(len, table.values.values()))} seeds{intervals}"
+    return {**texts, "series": series, "note": note}

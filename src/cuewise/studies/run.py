@@ -33,9 +33,8 @@ from cuewise.studies.writing import write_results
 from cuewise.train.distributed import resolve_devices, resolve_precision
 from cuewise.train.log import read_metrics
 
-MEASURE_SHARE = (
-    0.35  # what an embedded image costs of a training image: one forward instead of three and a backward
-)
+# what an embedded image costs of a training image: one forward instead of three and a backward
+MEASURE_SHARE = 0.35
 FIT_SECONDS = 6.0  # of the probes of one arm
 MAIN = ("moco", "simclr")  # methods that take every dial of the studies
 

@@ -20,6 +20,7 @@ from cuewise.probes.probe import Features, Labels, held_out, top_hits
 from cuewise.scores import Score
 from cuewise.studies.labs import Lab
 from cuewise.studies.table import of_draw
+from cuewise.train.checkup import part
 
 Quantities = dict[str, float]
 
@@ -88,7 +89,4 @@ def mean_of(name: str, found: Quantities, names: Sequence[str]) -> Quantities:
 @lru_cache(maxsize=32)
 def opened(specs: tuple[str, ...]) -> Dataset:
     """A set by its names, cut to a fixed random part where it is larger than needed; kept open between arms."""
-    data = open_data(list(specs))
-    if len(data) <= MOST:
-        return data
-    return data.select(np.sort(np.random.default_rng(0).permutation(len(data))[:MOST]))
+    return part(open_data(list(specs)), MOST)

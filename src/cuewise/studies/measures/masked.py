@@ -28,15 +28,13 @@ SHOWN = 256  # images that are reconstructed
 @measure("knn", "k-NN accuracy on images like those that were trained on", "probe", "clean?", version=2)
 def knn(arm: TrainedArm) -> Quantities:
     fitted = arm.model.features(arm.data("probe"))
-    rows, tested = np.arange(len(fitted.labels)), fitted
-    held = rows
     if "clean" in arm.lab.sets:
         tested = arm.model.features(arm.data("clean"))
-        held = np.arange(len(tested.labels))
-    else:
-        rows, held = held_out(fitted.labels, np.random.default_rng([0, 1]))
+        probe = KNNProbe().fit(fitted.features, fitted.labels)
+        return probed("knn", probe, tested.features, tested.labels)
+    rows, held = held_out(fitted.labels, np.random.default_rng([0, 1]))
     probe = KNNProbe().fit(fitted.features[rows], fitted.labels[rows])
-    return probed("knn", probe, tested.features[held], tested.labels[held])
+    return probed("knn", probe, fitted.features[held], fitted.labels[held])
 
 
 @measure(

@@ -18,35 +18,30 @@ from cuewise.studies.measures.measure import Quantities, measure
 MOST = 800  # images whose objects are embedded one by one
 
 
-def mean_precision(arm: TrainedArm, train: str, test: str) -> float | None:
-    """Mean over the labels of the average precision over the whole test set; None where the sets have no objects."""
+def mean_precision(arm: TrainedArm, name: str, train: str, test: str) -> Quantities:
+    """Mean over the labels of the average precision over the whole test set; nothing where the sets have no objects."""
     fitted, asked = arm.data(train), arm.data(test)
     known, wanted = annotated_labels(fitted), annotated_labels(asked)
     if known is None or wanted is None:
-        return None
+        return {}
     X, X_test = arm.model.features(fitted), arm.model.features(asked)
     y = targets(fitted, X.index, known, known.classes, train)
     y_test = targets(asked, X_test.index, wanted, known.classes, test)
     p = MultiLabelProbe().fit(X.features, y).predict_proba(X_test.features)
     each = [average_precision(p[:, c], y_test[:, c]) for c in range(y.shape[1])]
-    return float(np.nanmean(each))
-
-
-def _map(arm: TrainedArm, name: str, train: str, test: str) -> Quantities:
-    found = mean_precision(arm, train, test)
-    return {} if found is None else {name: found}
+    return {name: float(np.nanmean(each))}
 
 
 @measure(
     "multilabel", "mAP of a probe on the labels of scenes, over the whole test set", "scenes_train", "scenes"
 )
 def multilabel(arm: TrainedArm) -> Quantities:
-    return _map(arm, "map", "scenes_train", "scenes")
+    return mean_precision(arm, "map", "scenes_train", "scenes")
 
 
 @measure("single", "the same on images of one large object", "single_train", "single")
 def single(arm: TrainedArm) -> Quantities:
-    return _map(arm, "map/single", "single_train", "single")
+    return mean_precision(arm, "map/single", "single_train", "single")
 
 
 @measure("norms", "tangent norms of scenes and of their objects; rank correlation with the number of objects",

@@ -22,9 +22,10 @@ from cuewise.encoders.load import load_whole, outputs_of
 from cuewise.studies.measures.arm import TrainedArm, mean_of, quantities
 from cuewise.studies.measures.cues import CORRUPTIONS, SEVERITY
 from cuewise.studies.measures.measure import Quantities, measure
+from cuewise.train.checkup import part
 
 STIMULUS, PHOTOGRAPH = 160, 96  # side in pixels at which drawings and conflicts, and photographs, are shown
-MOST = 400  # images of a domain, or of photographs that are corrupted
+MOST, SEED = 400, 3  # images of a domain, or of photographs that are corrupted; how they are drawn
 
 
 @lru_cache(maxsize=2)
@@ -78,9 +79,9 @@ def biases(decisions: Sequence[Decision]) -> Quantities:
     """Shape bias over all conflicts and over each half; shares of shape and texture decisions."""
     conflicts = [d for d in decisions if d.shape != d.texture]
     out: Quantities = {}
-    for name, part in (("", conflicts), ("/chosen", conflicts[::2]), ("/confirmed", conflicts[1::2])):
-        shape = sum(d.response == d.shape for d in part)
-        texture = sum(d.response == d.texture for d in part)
+    for name, half in (("", conflicts), ("/chosen", conflicts[::2]), ("/confirmed", conflicts[1::2])):
+        shape = sum(d.response == d.shape for d in half)
+        texture = sum(d.response == d.texture for d in half)
         out[f"shape_bias{name}"] = shape / max(1, shape + texture)
     out["shape_accuracy"] = float(np.mean([d.response == d.shape for d in conflicts]))
     out["texture_accuracy"] = float(np.mean([d.response == d.texture for d in conflicts]))
@@ -108,7 +109,7 @@ def right(
 @measure("own_corrupted", "the own classifier on one corruption of each family at severity 3", "clean")
 def own_corrupted(arm: TrainedArm) -> Quantities:
     """Radii are scaled to the image."""
-    data = part(arm.data("clean"))
+    data = part(arm.data("clean"), MOST, SEED)
     changes = [change("corrupted", corruption=c, severity=SEVERITY) for c in CORRUPTIONS]
     hits = right_on_copies(shown_at(arm, PHOTOGRAPH), among(asked(arm, data), data), data, changes)
     each = {f"own/{name}": float(np.nanmean(hits[:, i])) for i, name in enumerate(CORRUPTIONS)}
@@ -123,12 +124,6 @@ def domains(arm: TrainedArm) -> Quantities:
     model, out = shown_at(arm, PHOTOGRAPH), Quantities()
     roles = [r for r in arm.lab.sets if r.startswith("ood/")]
     for role in roles:
-        out |= quantities(role, accuracy(model, model.answerer(arm.data("ood_train")), part(arm.data(role))))
+        asked_of = part(arm.data(role), MOST, SEED)
+        out |= quantities(role, accuracy(model, model.answerer(arm.data("ood_train")), asked_of))
     return out | mean_of("ood", out, roles)
-
-
-def part(data: Dataset) -> Dataset:
-    """A fixed random part of a large set."""
-    if len(data) <= MOST:
-        return data
-    return data.select(np.sort(np.random.default_rng(3).permutation(len(data))[:MOST]))
