@@ -17,43 +17,25 @@ Check = Callable[[Any], None]  # takes a member; raises an exception that says w
 
 @dataclass(frozen=True)
 class Battery:
-    """A kind of member: where its registry and its checks are, and what a member is in a few words."""
+    """A kind of member, whose checks are in the module of that name: its registry, and what a member is in a few words."""
 
     kind: str
     registry: str  # package.module:NAME
-    checks: str
     members_are: str
 
 
 BATTERIES = (
+    Battery("method", "cuewise.methods.method:METHODS", "a subclass of Method"),
+    Battery("cue", "cuewise.cues.registry:CUES", "a subclass of Cue"),
+    Battery("negative", "cuewise.views.negatives:NEGATIVES", "a subclass of Negative"),
     Battery(
-        "method", "cuewise.methods.method:METHODS", "cuewise.checks.method:CHECKS", "a subclass of Method"
+        "augmentation", "cuewise.views.augmentations:AUGMENTATIONS", "what register_augmentation returns"
     ),
-    Battery("cue", "cuewise.cues.registry:CUES", "cuewise.checks.cue:CHECKS", "a subclass of Cue"),
-    Battery(
-        "negative",
-        "cuewise.views.negatives:NEGATIVES",
-        "cuewise.checks.negative:CHECKS",
-        "a subclass of Negative",
-    ),
-    Battery(
-        "augmentation",
-        "cuewise.views.augmentations:AUGMENTATIONS",
-        "cuewise.checks.augmentation:CHECKS",
-        "what register_augmentation returns",
-    ),
-    Battery(
-        "audit", "cuewise.audits.audit:AUDITS", "cuewise.checks.audit:CHECKS", "a function under @audit(…)"
-    ),
-    Battery("probe", "cuewise.probes.kinds:PROBES", "cuewise.checks.probe:CHECKS", "a subclass of ProbeKind"),
-    Battery("maker", "cuewise.makers.registry:MAKERS", "cuewise.checks.maker:CHECKS", "a subclass of Maker"),
-    Battery("study", "cuewise.studies.study:STUDIES", "cuewise.checks.study:CHECKS", "a Study object"),
-    Battery(
-        "source",
-        "cuewise.data.openers:SOURCES",
-        "cuewise.checks.source:CHECKS",
-        "a function under @source(…)",
-    ),
+    Battery("audit", "cuewise.audits.audit:AUDITS", "a function under @audit(…)"),
+    Battery("probe", "cuewise.probes.kinds:PROBES", "a subclass of ProbeKind"),
+    Battery("maker", "cuewise.makers.registry:MAKERS", "a subclass of Maker"),
+    Battery("study", "cuewise.studies.study:STUDIES", "a Study object"),
+    Battery("source", "cuewise.data.openers:SOURCES", "a function under @source(…)"),
 )
 
 
@@ -91,7 +73,7 @@ def check_members(spec: str) -> dict[str, Any]:
 
 
 def checks_of(battery: Battery) -> Sequence[Check]:
-    found: Sequence[Check] = attribute(battery.checks)
+    found: Sequence[Check] = attribute(f"cuewise.checks.{battery.kind}:CHECKS")
     return found
 
 
