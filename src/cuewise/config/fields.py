@@ -9,16 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cuewise.options import COMMAS
 
 if TYPE_CHECKING:  # the options of `cuewise pretrain` are read without importing torch
-    from cuewise.methods import Method, Negatives, Setup
+    from cuewise.methods import Method, Setup
     from cuewise.methods.hard import Hard
 
 
-TRAINING, CUES, WATCHING, MACHINE = (
-    "training",
-    "cue dials",
-    "watching",
-    "machine",
-)  # groups of options under --help
+# groups of options under --help
+TRAINING, CUES, WATCHING, MACHINE = "training", "cue dials", "watching", "machine"
 
 
 @dataclass
@@ -249,12 +245,6 @@ class Config:
 
         return tuple(augmentation(name).name for name in self.leave_out)
 
-    def negatives_dial(self) -> Negatives:
-        from cuewise.methods import Negatives
-
-        mode = self.alpha_mode or self.method_class.alpha_modes[0]
-        return Negatives(tuple(self.negatives), tuple(self.alpha), self.num_negatives or 1, mode)
-
     def negative_options(self) -> dict[str, Any]:
         """The options that kinds of negatives read, as given; None or empty where they are not."""
         return {
@@ -266,25 +256,21 @@ class Config:
 
     def setup(self, classes: int = 0) -> Setup:
         """What the method is asked to do, on data of that many classes."""
-        from cuewise.methods import Setup
+        from cuewise.methods import Negatives, Setup
 
+        mode = self.alpha_mode or self.method_class.alpha_modes[0]
         return Setup(
             self.method_class.Settings(**self.settings),
-            self.negatives_dial(),
+            Negatives(tuple(self.negatives), tuple(self.alpha), self.num_negatives or 1, mode),
             self.left_out,
             self.hard_dial(),
             self.color_jitter,
             self.size,
             classes,
-            self.suppressed,
+            float(self.suppress["share"]) if self.suppress else 0.0,
             self.labels.correction,
             self.generator,
         )
-
-    @property
-    def suppressed(self) -> float:
-        """Share of the views that --suppress filters, 0 without."""
-        return float(self.suppress["share"]) if self.suppress else 0.0
 
     def hard_dial(self) -> Hard | None:
         from cuewise.methods.hard import HARD

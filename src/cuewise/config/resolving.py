@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, get_type_hints
 
 from cuewise.config.checks import check_dials
@@ -55,12 +55,17 @@ def _own_backbone(model: str, kind: type[Method]) -> str:
     return model
 
 
+def _named(asked: Any) -> tuple[Any, dict[str, Any]]:
+    """The name that a dial is given, and its settings; in YAML a name may stand alone."""
+    values = dict(asked) if isinstance(asked, Mapping) else {"name": asked}
+    return values.pop("name", None), values
+
+
 def _resolve_hard(asked: Any, kind: type[Method]) -> dict[str, Any]:
     """--hard NAME (in YAML also `hard: NAME`) and hard.*: the name with all its settings."""
-    values = dict(asked) if isinstance(asked, Mapping) else {"name": asked}
-    if not values:
+    if not asked:
         return {}
-    name = values.pop("name", None)
+    name, values = _named(asked)
     if name is None:
         raise UserError(f"hard.* are settings of --hard, which is not given: {', '.join(HARD)}")
     if name not in HARD:
@@ -73,8 +78,7 @@ def _resolve_hard(asked: Any, kind: type[Method]) -> dict[str, Any]:
 
 def _resolve_crops(asked: Any) -> dict[str, Any]:
     """--crops NAME (in YAML also `crops: NAME`) and crops.*; empty for random crops."""
-    values = dict(asked) if isinstance(asked, Mapping) else {"name": asked}
-    name = values.pop("name", None)
+    name, values = _named(asked)
     if name not in (None, "random", "object"):
         raise UserError(f"--crops {name}: random or object")
     if name != "object":
@@ -88,8 +92,7 @@ def _resolve_crops(asked: Any) -> dict[str, Any]:
 
 def _resolve_suppress(asked: Any) -> dict[str, Any] | None:
     """--suppress NAME (in YAML also `suppress: NAME`) and suppress.*: the policy's settings and the filter's own."""
-    values = dict(asked) if isinstance(asked, Mapping) else {"name": asked}
-    name = values.pop("name", None)
+    name, values = _named(asked)
     if name is None:
         if values:
             raise UserError(
@@ -100,10 +103,7 @@ def _resolve_suppress(asked: Any) -> dict[str, Any] | None:
     policy = get_type_hints(SuppressSettings)
     for key in values:
         if key not in policy and key not in cue.settings:
-            known = (*policy, *cue.settings)
-            near = nearest(key, known)
-            hint = f"did you mean suppress.{near}?" if near else f"known: {', '.join(known)}"
-            raise UserError(f"no setting suppress.{key} of {name}: {hint}")
+            raise _no_setting(f"suppress.{key} of {name}", key, (*policy, *cue.settings), "suppress.")
     settings = _build(SuppressSettings, {k: v for k, v in values.items() if k in policy}, "suppress.")
     own = filter_options(cue, {k: v for k, v in values.items() if k not in policy})
     settings.check(own)
@@ -125,10 +125,14 @@ def _build(kind: type[Any], values: Mapping[str, Any], where: str) -> Any:
     hints = get_type_hints(kind, include_extras=True)
     for key in values:
         if key not in hints:
-            near = nearest(key, hints)
-            hint = f"did you mean {where}{near}?" if near else f"known: {', '.join(hints)}"
-            raise UserError(f"no setting {where}{key}: {hint}")
+            raise _no_setting(f"{where}{key}", key, hints, where)
     return kind(**{k: _value(hints[k], v, f"{where}{k}") for k, v in values.items()})
+
+
+def _no_setting(what: str, key: str, known: Iterable[str], where: str) -> UserError:
+    near = nearest(key, known)
+    hint = f"did you mean {where}{near}?" if near else f"known: {', '.join(known)}"
+    return UserError(f"no setting {what}: {hint}")
 
 
 def _value(hint: Any, value: Any, where: str) -> Any:

@@ -159,8 +159,8 @@ def checkup_of(run: Run, data: Dataset, val: Dataset | None, observers: Observer
     return found
 
 
-def part(data: Dataset, most: int) -> Dataset:
-    """A fixed random part."""
+def part(data: Dataset, most: int, seed: int = 0) -> Dataset:
+    """A fixed random part of a large set, in its order."""
     if len(data) <= most:
         return data
-    return data.select(np.sort(np.random.default_rng(0).permutation(len(data))[:most]))
+    return data.select(np.sort(np.random.default_rng(seed).permutation(len(data))[:most]))

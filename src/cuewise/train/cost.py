@@ -44,10 +44,12 @@ def cost_of(
         config = load_config(Path(model))
         method = load_method(Path(model)).to(where)
         encoder, step = method.encoder, method_step(method, made_up(method, batch_size, where), config)
+        trained: nn.Module = method
         name, size = config.method_class.name, config.size
     else:
         encoder = load_encoder(model, size=size).to(where)
         name, size, step = "", encoder.card.size, model_step(encoder, batch_size, where)
+        trained = encoder
     forward = forward_pass(encoder.eval(), batch_size, where)
     found = {
         "model": str(model) if isinstance(model, str) else encoder.card.arch,
@@ -57,13 +59,12 @@ def cost_of(
         "batch_size": batch_size,
         "parameters": sum(p.numel() for p in encoder.backbone.parameters()),
     }
-    for kind, work in (("forward", forward), ("training", step)):
+    for kind, work, holder in (("forward", forward, encoder), ("training", step, trained)):
         encoder.train(kind == "training")
         found |= {
             f"{kind}_flops": round(flops(work) / batch_size),
             f"{kind}_images_per_s": round(batch_size / seconds(work, where), 2),
-            f"{kind}_peak_memory": resident(encoder if kind == "forward" else step.holder)
-            + peak(work, where),
+            f"{kind}_peak_memory": resident(holder) + peak(work, where),
         }
     return {k: v for k, v in found.items() if v != ""}
 
@@ -79,17 +80,7 @@ def forward_pass(encoder: Encoder, batch: int, device: torch.device) -> Callable
     return work
 
 
-class TrainingStep:
-    """A training step that can be repeated, and what it holds in memory."""
-
-    def __init__(self, holder: nn.Module, step: Callable[[], None]) -> None:
-        self.holder, self.step = holder, step
-
-    def __call__(self) -> None:
-        self.step()
-
-
-def model_step(encoder: Encoder, batch: int, device: torch.device) -> TrainingStep:
+def model_step(encoder: Encoder, batch: int, device: torch.device) -> Callable[[], None]:
     """Forward and backward of the features."""
     x = torch.randn(batch, 3, encoder.card.size, encoder.card.size, device=device)
 
@@ -97,10 +88,10 @@ def model_step(encoder: Encoder, batch: int, device: torch.device) -> TrainingSt
         encoder.zero_grad()
         encoder(x).square().mean().backward()  # type: ignore[no-untyped-call]
 
-    return TrainingStep(encoder, work)
+    return work
 
 
-def method_step(method: Method, batch: Batch, config: Config) -> TrainingStep:
+def method_step(method: Method, batch: Batch, config: Config) -> Callable[[], None]:
     """The method's own step: forward, backward, optimiser."""
     # a rate of nearly zero: the numbers are made up, and must stay finite over many steps
     optimizer = build_optimizer(method.train(), replace(config.optim, lr=1e-12), config.batch_size)
@@ -117,7 +108,7 @@ def method_step(method: Method, batch: Batch, config: Config) -> TrainingStep:
         optimizer.step()
         optimizer.zero_grad()
 
-    return TrainingStep(method, work)
+    return work
 
 
 def made_up(method: Method, n: int, device: torch.device) -> Batch:

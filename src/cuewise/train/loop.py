@@ -70,9 +70,8 @@ def fit(run: Run, banner: Sequence[str] = (), started: Callable[[], None] | None
     """
     config, loader = run.config, run.loader
     per_epoch = loader.steps_per_epoch
-    base_lr = scaled_lr(
-        config.optim, config.batch_size
-    )  # the groups hold the last step's rate after a resume
+    # the groups hold the last step's rate after a resume
+    base_lr = scaled_lr(config.optim, config.batch_size)
     last = min(run.total, config.steps or run.total)
     telemetry, saved = Telemetry(run, last), time.monotonic()
     for line in banner if run.step < last else ():

@@ -16,6 +16,9 @@ from cuewise.views.object_crops import CropSettings, ObjectCrops, mean_area
 from cuewise.views.partners import made_copies
 from cuewise.views.suppress import SuppressSettings, hashable
 
+# what views.* change of a published recipe, which has the same names
+CHANGES = ("scale", "blur_p", "gray_p", "jitter", "rotation_p", "style_p", "style_strength")
+
 
 def build_views(config: Config, data: Dataset) -> Views:
     """The method's views with the configured departures, and the image negatives of the dial."""
@@ -93,17 +96,11 @@ def build_negatives(config: Config, setup: Setup, data: Dataset) -> list[Negativ
 def adapt(recipe: Recipe, config: Config, size: int, share: float | None = None) -> Recipe:
     """A published recipe at a size, with what --set views.*, --suppress and --no-color-jitter change."""
     v = config.views
-    changes = {
-        "scale": v.scale,
-        "blur_p": v.blur_p,
-        "gray_p": v.gray_p,
-        "jitter": v.jitter,
-        "rotation_p": v.rotation_p,
-        "style_p": v.style_p,
-        "style_strength": v.style_strength,
+    asked = {name: getattr(v, name) for name in CHANGES}
+    given: dict[str, Any] = {
+        k: tuple(x) if isinstance(x, list) else x for k, x in asked.items() if x is not None
     }
-    given = {k: tuple(x) if isinstance(x, list) else x for k, x in changes.items() if x is not None}
-    recipe = replace(recipe, size=size, **given)  # type: ignore[arg-type]
+    recipe = replace(recipe, size=size, **given)
     if v.scale_blur and size < 224:
         recipe = recipe.scaled_blur()
     if config.suppress:

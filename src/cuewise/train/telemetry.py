@@ -31,9 +31,8 @@ class Telemetry:
         self.watch = Watch(run.method.chance_loss, warm, run.method.least_spread)
         size, verb = run.config.batch_size, "tuning" if run.method.keeps_classifier else "pretraining"
         self.bar = Progress(last * size, "images", verb, start=run.step * size) if run.first else None
-        self.shown: float | None = (
-            None  # the last loss that was read: reading each would make an accelerator wait
-        )
+        # the last loss that was read: reading each would make an accelerator wait
+        self.shown: float | None = None
         self.estimated = False
         self.boxed, self.unboxed = 0, 0  # images of object-aware crops
         self.warned = False

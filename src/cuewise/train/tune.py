@@ -30,11 +30,12 @@ SMALLEST = 32  # pixels
 def starting_layer(model: str, away: str | None) -> dict[str, Any]:
     """The defaults of a tuning run of this model; later layers override them."""
     encoder = load_whole(model)
-    check_start(encoder, model)
-    return merge(
-        preset(away or "texture"),
-        {"size": usual_size(encoder), "epochs": EPOCHS, "batch_size": BATCH},
-    )
+    if is_random(encoder.card.weights):
+        raise UserError(
+            f"{model} has no weights, so there is nothing to keep: give MODEL:FILE, --pretrained, or the folder of a run"
+        )
+    own = {"size": usual_size(encoder), "epochs": EPOCHS, "batch_size": BATCH}
+    return merge(preset(away or "texture"), own)
 
 
 def preset(away: str) -> dict[str, Any]:
@@ -46,14 +47,6 @@ def preset(away: str) -> dict[str, Any]:
     if "none" in names and len(names) > 1:
         raise UserError("--away none stands alone: the dials are then your own")
     return merge(*(AWAY[name] for name in names))
-
-
-def check_start(encoder: Encoder, model: str) -> None:
-    """A model without weights has nothing to keep."""
-    if is_random(encoder.card.weights):
-        raise UserError(
-            f"{model} has no weights, so there is nothing to keep: give MODEL:FILE, --pretrained, or the folder of a run"
-        )
 
 
 def usual_size(encoder: Encoder) -> int:

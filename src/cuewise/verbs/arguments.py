@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
-from cuewise.options import COMMAS, One, Several, texts
+from cuewise.options import COMMAS, One, Several, checked, texts
 from cuewise.results import Result as Result
 
 INPUT, MACHINE = "input", "machine"  # groups of options under --help
@@ -74,6 +74,27 @@ def specified(model: Any, space: str | None, pretrained: bool) -> Any:
     from cuewise.encoders.load import with_pretrained, with_space
 
     return with_space(with_pretrained(str(model) if isinstance(model, Path) else model, pretrained), space)
+
+
+def layers_asked(
+    verb: str, options: Mapping[str, Any], data: Sequence[Several], config: One | None, set: Settings
+) -> tuple[list[Mapping[str, Any]], dict[str, Any]]:
+    """The layers of a run that a user asks for, --config first, --set and the options last; and the options alone."""
+    from cuewise.config import Config, dotted, refuse_code
+    from cuewise.recipes import settings_of
+
+    asked = checked(Config, options, verb)
+    for dial in ("hard", "crops", "suppress"):
+        if isinstance(asked.get(dial), str):
+            asked[dial] = {"name": asked[dial]}
+    if data:
+        asked["data"] = joined(data)
+    typed = [set if isinstance(set, Mapping) else dotted(list(set or [])), asked]
+    if not config:
+        return typed, asked
+    named = settings_of(str(config))
+    refuse_code(named, str(config), *typed)
+    return [named, *typed], asked
 
 
 def optional(value: One | None) -> str | None:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
-from cuewise.options import Of, One, checked
-from cuewise.verbs.arguments import Data, Result, Settings, joined
+from cuewise.options import Of, One
+from cuewise.verbs.arguments import Data, Result, Settings, layers_asked
 
 TOPIC = "train"
 
@@ -47,31 +46,19 @@ def pretrain(
 
     ahead.begin("views")  # beside the imports that follow
     from cuewise.audits.watch import observers
-    from cuewise.config import Config, dotted, refuse_code
     from cuewise.encoders.load import with_pretrained
     from cuewise.errors import UserError
-    from cuewise.recipes import settings_of
     from cuewise.report.card import card_of_run
     from cuewise.train.distributed import Everyone
     from cuewise.train.pretrain import run_pretrain
 
-    asked = checked(Config, options, "pretrain")
+    layers, asked = layers_asked("pretrain", options, data, config, set)
     if pretrained and "model" not in asked:
         raise UserError("--pretrained belongs to --model: name the one whose weights to start from")
     if pretrained:
         asked["model"] = with_pretrained(asked["model"], pretrained)
-    for dial in ("hard", "crops", "suppress"):
-        if isinstance(asked.get(dial), str):
-            asked[dial] = {"name": asked[dial]}
-    if data:
-        asked["data"] = joined(data)
-    layers: list[Mapping[str, Any]] = [settings_of(str(config))] if config else []
-    typed = [set if isinstance(set, Mapping) else dotted(list(set or [])), asked]
-    if "epochs" in asked and (typed[0].get("loop") or {}).get("budget") is not None:
+    if "epochs" in asked and (layers[-2].get("loop") or {}).get("budget") is not None:
         raise UserError("--epochs and loop.budget (in optimiser steps) exclude each other: give one of them")
-    for layer in layers:
-        refuse_code(layer, str(config), *typed)
-    layers += typed
     asked_of_run: dict[str, Any] = {"resume": resume, "overwrite": overwrite, "extend": extend}
     if dry_run:
         from cuewise.train.dry_run import dry_run as look_ahead

@@ -70,10 +70,8 @@ def probe(
                 "--resume and --overwrite belong to --out DIR, where a probe keeps what it has done"
             )
         return Result(run_probe(kind, asked, **sets, **given))
-    place, reads = (
-        Path(out),
-        [*([str(model)] if isinstance(model, str | Path) else []), *sets["train"], *sets["test"]],
-    )
+    place = Path(out)
+    reads = [*([str(model)] if isinstance(model, str | Path) else []), *sets["train"], *sets["test"]]
     with claim_folder(place, "probe", resume=resume, overwrite=overwrite, reads=reads) as claim:
         result = run_probe(kind, asked, **sets, **given, out=place, started=claim.started)
         page = write_probe_page(result, place)

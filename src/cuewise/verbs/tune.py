@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
-from cuewise.options import Of, One, Several, checked, texts
-from cuewise.verbs.arguments import Data, Model, Pretrained, Result, Settings, joined, specified
+from cuewise.options import Of, One, Several, texts
+from cuewise.verbs.arguments import Data, Model, Pretrained, Result, Settings, layers_asked, specified
 
 TOPIC = "train"
 DEFAULTS = (  # as --help says them; cuewise.train.tune sets them
@@ -54,32 +53,21 @@ def tune(
     cuewise tune runs/shape photos --out runs/both --away texture,color --layers last:2 --val sketches
     """
     from cuewise.audits.watch import observers
-    from cuewise.config import Config, dotted, refuse_code
     from cuewise.errors import UserError
-    from cuewise.recipes import settings_of
     from cuewise.report.card import card_of_run
     from cuewise.report.tuned import report_tuned
     from cuewise.train.distributed import Everyone
     from cuewise.train.pretrain import run_pretrain
     from cuewise.train.tune import layers_of
 
-    asked = checked(Config, options, "tune")
-    for name in ("hard", "crops", "suppress"):
-        if isinstance(asked.get(name), str):
-            asked[name] = {"name": asked[name]}
-    if data:
-        asked["data"] = joined(data)
+    layers, asked = layers_asked("tune", options, data, config, set)
     if keep is not None:
         asked["tune"] = {"keep": keep}
     start = specified(model, None, pretrained)
     if not isinstance(start, str):
         raise UserError("tune needs a model that a run folder can name: package.module:factory, not a module")
-    layers: list[Mapping[str, Any]] = [settings_of(str(config))] if config else []
-    typed = [set if isinstance(set, Mapping) else dotted(list(set or [])), asked]
-    for layer in layers:
-        refuse_code(layer, str(config), *typed)
     place = Path(out)
-    full = layers_of(start, away, [*layers, *typed], place, resume=resume, begun=bool(config))
+    full = layers_of(start, away, layers, place, resume=resume, begun=bool(config))
     result = run_pretrain(full, place, resume=resume, overwrite=overwrite, observers=observers(texts(test)))
     if Everyone().rank == 0:
         card_of_run(place)
