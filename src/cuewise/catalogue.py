@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import re
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from cuewise.class_source import class_source
@@ -100,24 +101,20 @@ def _default(text: str | None) -> str:
     return (made[1] or f"{made[2]}()") if made else text or "(required)"
 
 
-def _of(plural: str, package: str) -> Callable[[], dict[str, str]]:
-    return lambda: summaries(plural, package)
-
-
 KINDS: dict[str, Callable[[], dict[str, str]]] = {
-    "methods": _of("methods", "cuewise.methods"),
+    "methods": partial(summaries, "methods", "cuewise.methods"),
     "models": models,
-    "negatives": _of("negatives", "cuewise.views.negatives"),
-    "filters": _of("cues", "cuewise.cues"),
-    "cues": _of("cues", "cuewise.cues"),
-    "augmentations": _of("augmentations", "cuewise.views"),
-    "audits": _of("audits", "cuewise.audits"),
-    "clues": _of("clues", "cuewise.inspection.clues"),
+    "negatives": partial(summaries, "negatives", "cuewise.views.negatives"),
+    "filters": partial(summaries, "cues", "cuewise.cues"),
+    "cues": partial(summaries, "cues", "cuewise.cues"),
+    "augmentations": partial(summaries, "augmentations", "cuewise.views"),
+    "audits": partial(summaries, "audits", "cuewise.audits"),
+    "clues": partial(summaries, "clues", "cuewise.inspection.clues"),
     "makers": makers,
-    "probes": _of("probes", "cuewise.probes"),
+    "probes": partial(summaries, "probes", "cuewise.probes"),
     "recipes": recipes,
-    "studies": _of("studies", "cuewise.studies"),
-    "measures": _of("measures", "cuewise.studies.measures"),
+    "studies": partial(summaries, "studies", "cuewise.studies"),
+    "measures": partial(summaries, "measures", "cuewise.studies.measures"),
     "data": lambda: DATA | summaries("sources", "cuewise.data"),
     "settings": settings,
 }

@@ -96,13 +96,10 @@ class Parser(argparse.ArgumentParser):
         if flag is None:
             return f"one argument too many: {' '.join(words)}"
         other = next((o for o in self.verb.options().values() if o.flag == flag), None)
-        if (
-            other is not None and self.verb.source is not None
-        ):  # of another member than the one that was named
+        source = self.verb.source
+        if other is not None and source is not None:  # of another member than the one that was named
             (kind,) = self.verb._named(self.words)
-            return str(
-                no_option(other.name, self.verb.source.options([kind]), f"the {self.verb.name} {kind}")
-            )
+            return str(no_option(other.name, source.options([kind]), f"the {self.verb.name} {kind}"))
         near = nearest(flag, self.flags)
         return f"no option {flag}{f'; did you mean {near}?' if near else ''}"
 

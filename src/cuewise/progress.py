@@ -5,12 +5,10 @@ from __future__ import annotations
 import importlib.util
 import sys
 import time
-from collections.abc import Iterable, Iterator
-from typing import Any, TypeVar
+from typing import Any
 
 from tqdm import tqdm
 
-T = TypeVar("T")
 QUIET_SECONDS = 15.0  # between two lines where there is no terminal
 
 
@@ -90,14 +88,6 @@ def in_notebook() -> bool:
     """Whether the session is one of Jupyter; IPython is asked only where it is already loaded."""
     shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
     return type(shell).__name__ == "ZMQInteractiveShell"
-
-
-def track(items: Iterable[T], total: int, unit: str, label: str) -> Iterator[T]:
-    """Pass items through, with progress."""
-    with Progress(total, unit, label) as bar:
-        for item in items:
-            yield item
-            bar.add()
 
 
 def clock(seconds: float) -> str:
