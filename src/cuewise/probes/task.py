@@ -46,13 +46,8 @@ class Task:
     run: Path | None = None  # the folder of the run that the encoder is of, where it is of one
     tests: list[dict[str, Any]] = field(default_factory=list)  # how each test set was judged, for the result
     skipped: list[dict[str, str]] = field(default_factory=list)
-    overlap: list[dict[str, Any]] = field(
-        default_factory=list
-    )  # test images that are training images, by test set
-
-    draws: dict[str, NDArray[np.float64]] = field(
-        default_factory=dict
-    )  # score → values over resampled images
+    overlap: list[dict[str, Any]] = field(default_factory=list)  # training images in each test set
+    draws: dict[str, NDArray[np.float64]] = field(default_factory=dict)  # score → over resampled images
     tables: dict[str, dict[str, Any]] = field(default_factory=dict)
     shots: list[Shot] = field(default_factory=list)
 
@@ -125,16 +120,13 @@ class Task:
     def judged(self, name: str, found: Embeddings, classes: tuple[str, ...], train: tuple[str, ...]) -> Match:
         """Which images of a test set count; noted for the result."""
         got = match(found.labels, classes, train, self.class_map)
-        self.tests.append(
-            {
-                "name": name,
-                "images": len(got.rows),
-                "left_out_images": len(found.labels) - len(got.rows),
-                "classes": list(got.shared),
-                "left_out_classes": list(got.dropped),
-            }
-        )
+        self.note_test(name, len(got.rows), len(found.labels) - len(got.rows), got)
         return got
+
+    def note_test(self, name: str, images: int, left_out: int, got: Match, **more: Any) -> None:
+        """Keep how a test set was judged for the result."""
+        entry = {"name": name, "images": images, "left_out_images": left_out, "classes": list(got.shared)}
+        self.tests.append({**entry, "left_out_classes": list(got.dropped), **more})
 
     def protocol(self, probe: Probe, images: int, classes: int, view: str = "center") -> str:
         """The probe's settings, the view it saw, and what it was fitted on."""
@@ -208,16 +200,8 @@ def judged_corrupted(
         return found.index[got.rows], right.astype(np.float64)
 
     cells = ask_cells(data, ask)
-    task.tests.append(
-        {
-            "name": name,
-            "images": len(cells.hits),
-            "left_out_images": cells.left_out,
-            "classes": list(noted[0].shared),
-            "left_out_classes": list(noted[0].dropped),
-            "corruptions": sorted({corruption for corruption, _ in cells.cells}),
-        }
-    )
+    corruptions = sorted({corruption for corruption, _ in cells.cells})
+    task.note_test(name, len(cells.hits), cells.left_out, noted[0], corruptions=corruptions)
     size = task.encoder.card.size
     return corrupted_scores(cells, name, f"{protocol}{noted[0]}", len(task.fitted.classes), size)
 

@@ -85,12 +85,12 @@ def tuning(preset: str, known: tuple[str, ...], **changes: Any) -> Tuning:
     """A preset with what the user asked for instead."""
     if preset not in known:
         raise UserError(f"no preset {preset!r} of fine-tuning; there are: {', '.join(known)}")
-    if changes.get("epochs") is not None:
-        changes["iterations"] = None
-    if changes.get("lr") is not None:
-        changes["lr"] = (changes["lr"],)
-    given = {k: v for k, v in changes.items() if v is not None or (k == "iterations" and k in changes)}
+    given = {k: v for k, v in changes.items() if v is not None}
     for name, value in given.items():
-        if value is not None and (value[0] if isinstance(value, tuple) else value) <= 0:
+        if value <= 0:
             raise UserError(f"--{name.replace('_', '-')} must be above 0")
+    if "epochs" in given:
+        given["iterations"] = None
+    if "lr" in given:
+        given["lr"] = (given["lr"],)
     return dataclasses.replace(TUNINGS[preset], **given)

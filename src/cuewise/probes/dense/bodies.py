@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections import OrderedDict
-from collections.abc import Sequence
 
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -83,9 +82,8 @@ class SimplePyramid(nn.Module):
     def __init__(self, channels: int, stride: int, out: int, side: int) -> None:
         super().__init__()
         half, quarter = channels // 2, channels // 4
-        levels: Sequence[
-            tuple[int, nn.Module, int, bool]
-        ] = [  # stride, how it is made, channels, if it is exact
+        # stride, how it is made, channels, whether it is exact
+        levels: list[tuple[int, nn.Module, int, bool]] = [
             (
                 stride // 4,
                 nn.Sequential(_up(channels, half), nn.GELU(), _up(half, quarter)),
