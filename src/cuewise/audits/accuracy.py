@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cuewise.audits.answerer import Unasked
+from cuewise.audits.answerer import Ids, Unasked
 from cuewise.audits.answers import needs_labelled, on_labelled
 from cuewise.audits.audit import Finding, audit
 from cuewise.audits.changed import lost
 from cuewise.audits.figures import figure, series, table
-from cuewise.audits.kinds import Kind
+from cuewise.audits.kinds import Kind, accuracy_kind
 from cuewise.audits.subject import Subject
 from cuewise.data import Dataset
 from cuewise.probes import KNNProbe
@@ -22,7 +22,6 @@ from cuewise.probes.draws import over_both
 from cuewise.probes.probe import top_hits
 from cuewise.scores import Score, proportion
 
-Ids = NDArray[np.int64]
 Right = NDArray[np.bool_]
 
 
@@ -33,13 +32,11 @@ Right = NDArray[np.bool_]
     rank=40,
     equation="accuracy = right answers / images",
     kinds=(
-        Kind(
+        accuracy_kind(
             "head/*/accuracy",
             "Own classifier's accuracy on {}",
             "Share of images whose class is the classifier's first answer.",
             card=4,
-            accuracy=True,
-            better="high",
             panel="Accuracy: accuracy",
             zoo="images",
         ),
@@ -49,23 +46,19 @@ Right = NDArray[np.bool_]
             "Share of images whose class is among the classifier's first five answers.",
             better="high",
         ),
-        Kind(
+        accuracy_kind(
             "linear/*",
             "Linear probe accuracy on {}",
             "Share of images whose class a linear classifier on the frozen features names; it is fitted on --train.",
             card=5,
-            accuracy=True,
-            better="high",
             panel="Accuracy: accuracy",
             zoo="images",
         ),
-        Kind(
+        accuracy_kind(
             "knn/*",
             "k-NN accuracy on {}",
             "Share of images whose class the nearest training images, weighted by similarity, name.",
             card=18,
-            accuracy=True,
-            better="high",
             zoo="images",
         ),
     ),

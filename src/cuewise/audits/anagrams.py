@@ -9,7 +9,7 @@ from cuewise.audits.answerer import NO_ANSWER, Ids, Unasked
 from cuewise.audits.answers import asked_on
 from cuewise.audits.audit import Finding, Needs, audit
 from cuewise.audits.figures import figure, series
-from cuewise.audits.kinds import Kind
+from cuewise.audits.kinds import Kind, accuracy_kind
 from cuewise.audits.subject import Subject
 from cuewise.data import Dataset
 from cuewise.data.annotations.annotated import stem
@@ -38,13 +38,11 @@ def both_right(name: str, right: NDArray[np.bool_], protocol: str) -> tuple[Scor
     topic="robustness",
     rank=51,
     kinds=(
-        Kind(
+        accuracy_kind(
             "anagrams/*both",
             "Both of a pair right",
             "Share of pairs of images, made of the same parts in another arrangement, of which both are recognised (the "
             "configural shape score of Doshi et al. 2025). A bag of parts cannot tell the two of a pair apart.",
-            accuracy=True,
-            better="high",
         ),
         Kind(
             "anagrams/*accuracy",
@@ -80,9 +78,7 @@ def anagrams(subject: Subject) -> Finding:
         classes = len(answerer.classes)
         out.add(scores[0], chance=1 / classes**2)
         out.add(scores[1], chance=1 / classes)
-    words = [s.name.removeprefix("anagrams/") for s in out.scores]
-    drawn = series(subject.name, words, out.scores)
-    out.figures["anagrams"] = figure(
-        "bars", "Pairs of the same parts", "what is right", drawn, ylabel="share"
-    )
+    drawn = series(subject.name, [s.name.removeprefix("anagrams/") for s in out.scores], out.scores)
+    title = "Pairs of the same parts"
+    out.figures["anagrams"] = figure("bars", title, "what is right", drawn, ylabel="share")
     return out

@@ -8,7 +8,7 @@ from cuewise.audits.audit import Finding, audit
 from cuewise.audits.change import CLEAN, change
 from cuewise.audits.changed import chance, difference, share
 from cuewise.audits.figures import figure, series
-from cuewise.audits.kinds import AuditOption, Kind, Reference
+from cuewise.audits.kinds import AuditOption, Kind, Reference, accuracy_kind
 from cuewise.audits.masks import masks_option, value_option
 from cuewise.audits.one_cue import gallery
 from cuewise.audits.subject import Subject
@@ -41,12 +41,10 @@ WORDS = {
             better="low",
             references=(Reference("ResNet-50, published sets (Xiao et al. 2021)", 0.073, "ImageNet-9"),),
         ),
-        Kind(
+        accuracy_kind(
             "background/own/accuracy",
             "Accuracy with the own background",
             "Share of correct answers on the same images as they are.",
-            accuracy=True,
-            better="high",
         ),
         Kind(
             "background/same/accuracy",
@@ -54,19 +52,15 @@ WORDS = {
             "Share of correct answers with the object on the background of another image of its class.",
             better="high",
         ),
-        Kind(
+        accuracy_kind(
             "background/other/accuracy",
             "Accuracy with a background of another class",
             "Share of correct answers with the object on the background of an image of another class.",
-            accuracy=True,
-            better="high",
         ),
-        Kind(
+        accuracy_kind(
             "background/removed/accuracy",
             "Accuracy without background",
             "Share of correct answers with the object on plain grey.",
-            accuracy=True,
-            better="high",
         ),
         Kind(
             "background/only/accuracy",

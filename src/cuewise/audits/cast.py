@@ -6,7 +6,7 @@ from cuewise.audits.audit import Finding, Needs, audit
 from cuewise.audits.change import CLEAN, change
 from cuewise.audits.changed import chance, mean_share, protocol_of, right, share, shares
 from cuewise.audits.figures import figure, series
-from cuewise.audits.kinds import Kind
+from cuewise.audits.kinds import Kind, accuracy_kind
 from cuewise.audits.subject import Subject
 from cuewise.cues.cast import LIGHTS
 
@@ -20,12 +20,10 @@ CHANGES = (CLEAN, *(change("cast", light=light) for light in LIGHTS))
     topic="robustness",
     rank=55,
     kinds=(
-        Kind(
+        accuracy_kind(
             "cast/accuracy",
             "Accuracy under coloured light",
             "Mean share of correct answers on copies with a warm, cold, green and magenta cast.",
-            accuracy=True,
-            better="high",
         ),
         Kind(
             "cast/*/accuracy",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -140,12 +140,8 @@ def corrupted_copies(view: Pixels, changes: Sequence[Change], name: str, seed: i
         view,
         seed=seed,
         name=name,
-        corruptions=_distinct(k[0] for k in wanted),
-        severities=_distinct(k[1] for k in wanted),
+        corruptions=list(dict.fromkeys(c for c, _ in wanted)),
+        severities=list(dict.fromkeys(s for _, s in wanted)),
         scale_to_image=True,
     )
     return {wanted[c, s]: image for c, s, image in found if (c, s) in wanted}
-
-
-def _distinct(values: Iterable[Any]) -> list[Any]:
-    return list(dict.fromkeys(values))

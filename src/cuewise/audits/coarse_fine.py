@@ -13,7 +13,7 @@ from cuewise.audits.answerer import Unasked
 from cuewise.audits.answers import Answers, answers, decisions_table, mistake
 from cuewise.audits.audit import Finding, audit
 from cuewise.audits.figures import figure, series, table
-from cuewise.audits.kinds import AuditOption, Kind
+from cuewise.audits.kinds import AuditOption, accuracy_kind
 from cuewise.audits.subject import Subject
 from cuewise.audits.superclasses import read_superclasses
 from cuewise.data import Dataset, open_data
@@ -30,22 +30,18 @@ BREEDS = "shapes:fine?n={n}&part={part}&size={size}"
     question="Does it recognise the kind and miss the breed?",
     rank=60,
     kinds=(
-        Kind(
+        accuracy_kind(
             "coarse/*",
             "Accuracy on kinds, {}",
             "Share of answers that lie in the superclass (kind) of the true class.",
             card=13,
-            accuracy=True,
-            better="high",
             panel="Kind and breed: accuracy",
         ),
-        Kind(
+        accuracy_kind(
             "fine/*",
             "Accuracy on breeds, {}",
             "Share of answers that are the true class (breed), on images whose class has a superclass.",
             card=14,
-            accuracy=True,
-            better="high",
             panel="Kind and breed: accuracy",
         ),
     ),

@@ -6,7 +6,7 @@ from cuewise.audits.audit import Finding, Needs, audit
 from cuewise.audits.change import CLEAN, change
 from cuewise.audits.changed import chance, mean_share, protocol_of, right, share, shares
 from cuewise.audits.figures import figure, series
-from cuewise.audits.kinds import Kind
+from cuewise.audits.kinds import accuracy_kind
 from cuewise.audits.subject import Subject
 
 TURNS = (0.25, 0.5, 0.75)  # of the colour circle
@@ -20,27 +20,21 @@ CHANGES = (CLEAN, change("grey"), *(change("hue", turn=t) for t in TURNS))
     topic="robustness",
     rank=54,
     kinds=(
-        Kind(
+        accuracy_kind(
             "color/grey/accuracy",
             "Accuracy without colour",
             "Share of correct answers on greyscale copies.",
             card=12,
-            accuracy=True,
-            better="high",
         ),
-        Kind(
+        accuracy_kind(
             "color/hue/accuracy",
             "Accuracy with false colours",
             "Mean share of correct answers on copies whose hue is turned by 90, 180 and 270 degrees.",
-            accuracy=True,
-            better="high",
         ),
-        Kind(
+        accuracy_kind(
             "color/clean/accuracy",
             "Accuracy with true colours",
             "Share of correct answers on the same images as they are.",
-            accuracy=True,
-            better="high",
         ),
     ),
     needs=lambda subject: Needs(changes=CHANGES),

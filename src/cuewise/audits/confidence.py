@@ -71,16 +71,10 @@ def confidence(subject: Subject) -> Finding:
         columns = {"probability": true, "confidence": top, "entropy": nats}
         rounded = {key: np.round(values, 6).tolist() for key, values in columns.items()}
         table = decisions_table(answered, f"Confidence on {answered.name}, image by image", **rounded)
-        accuracy = (
-            f"linear/{answered.name}",
-            f"head/{answered.name}/accuracy",
-            f"domains/{answered.name}/accuracy",
-        )
+        name = answered.name
+        accuracy = (f"linear/{name}", f"head/{name}/accuracy", f"domains/{name}/accuracy")
         table["pairs"] = dict.fromkeys(accuracy, "correct")
-        table["common"] = {
-            f"confidence/{answered.name}": "probability",
-            f"entropy/{answered.name}": "entropy",
-        }
+        table["common"] = {f"confidence/{name}": "probability", f"entropy/{name}": "entropy"}
         out.tables[f"confidence/{answered.name}/decisions"] = table
         reliability.append({"name": answered.name, **reliability_series(top, right)})
         spread.append(histogram(answered.name, true, 20))

@@ -14,7 +14,7 @@ from cuewise.audits.changed import chance, mean_share, protocol_of, right, share
 from cuewise.audits.engine import copies
 from cuewise.audits.figures import figure, series, table
 from cuewise.audits.head import IMAGENET
-from cuewise.audits.kinds import AuditOption, Kind
+from cuewise.audits.kinds import AuditOption, Kind, accuracy_kind
 from cuewise.audits.measures import Right
 from cuewise.audits.subject import Subject
 from cuewise.cues.corruptions import CORRUPTIONS, FAMILIES, SEVERITIES
@@ -42,13 +42,11 @@ STRIP = 96  # side of a picture in a strip
     citation="Hendrycks and Dietterich 2019",
     equation="mCE = 100 · mean over corruptions of Σ_severities error / Σ_severities error of the reference",
     kinds=(
-        Kind(
+        accuracy_kind(
             "corruption/accuracy",
             "Accuracy under corruption",
             "Mean share of correct answers over 15 corruptions (noise, blur, weather, digital) at 5 severities.",
             card=11,
-            accuracy=True,
-            better="high",
         ),
         Kind(
             "corruption/mce",
@@ -88,20 +86,15 @@ def corruption(subject: Subject) -> Finding:
     score = mce_score(subject, subject.base_set[1], cube, protocol)
     out.scores += [] if score is None else [score]
     out.tables["corruption"] = type_table(cube, types)
-    names = [in_words(c) for c in NAMES]
-    out.figures["corruption/types"] = figure(
-        "bars",
-        "Accuracy by corruption (mean over severities)",
-        "corruption",
-        series(subject.name, names, list(types.values())),
-    )
+    drawn = series(subject.name, [in_words(c) for c in NAMES], list(types.values()))
+    title = "Accuracy by corruption (mean over severities)"
+    out.figures["corruption/types"] = figure("bars", title, "corruption", drawn)
     levels = [clean, *(s for k in SEVERITIES if (s := severity_score(cube, k, protocol)) is not None)]
-    out.figures["corruption/severities"] = figure(
-        "lines",
-        "Accuracy by severity (mean over 15 corruptions)",
-        "severity",
+    drawn, title = (
         series(subject.name, [0, *SEVERITIES], levels),
+        "Accuracy by severity (mean over 15 corruptions)",
     )
+    out.figures["corruption/severities"] = figure("lines", title, "severity", drawn)
     out.galleries["corruption"] = strips(subject, cube)
     return out
 
@@ -115,7 +108,7 @@ def on_disk(subject: Subject, name: str, data: Dataset) -> Finding:
         raise Unasked(f"{name} shares no class with the model's answers")
 
     def ask(part: Dataset, cell: str) -> tuple[Ids, Right]:
-        work = copies(f"{subject.name}: {name}, {cell}", part, [subject.viewer(answerer)], (AS_IT_IS,))
+        work = copies(f"{subject.name}: {name}, {cell}", part, [subject.model.viewer(answerer)], (AS_IT_IS,))
         seen = subject.engine.run(work)[0]
         own = np.array([numbers[part.name(int(i))] for i in seen.index])
         said = seen.answers[AS_IT_IS]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from cuewise.audits.answers import needs_labelled, on_labelled
 from cuewise.audits.audit import Finding, audit
 from cuewise.audits.figures import figure, series, table
-from cuewise.audits.kinds import Kind
+from cuewise.audits.kinds import accuracy_kind
 from cuewise.audits.one_cue import on_set
 from cuewise.audits.subject import Subject
 
@@ -17,13 +17,11 @@ from cuewise.audits.subject import Subject
     topic="accuracy",
     rank=42,
     kinds=(
-        Kind(
+        accuracy_kind(
             "domains/*/accuracy",
             "Accuracy on {}",
             "Share of correct answers on the classes that the test set shares with the model's answers.",
             card=6,
-            accuracy=True,
-            better="high",
             panel="Accuracy: accuracy",
         ),
     ),

@@ -215,7 +215,8 @@ class Engine:
         try:
             for found in self.stream(work, start) if start < len(work.data) else ():
                 fresh.append(found)
-                self._tell(work, found.upto - start)
+                if self.bar and found.upto > start:
+                    self.bar.add((found.upto - start) * work.views_per_image, now=work.name)
                 start = found.upto
                 if self.saved and time.monotonic() - last > SAVE_SECONDS:
                     rows.append(self.saved.add(key, join(fresh)))
@@ -250,10 +251,6 @@ class Engine:
 
     def close(self) -> None:
         """Nothing to release here."""
-
-    def _tell(self, work: Pass, images: int) -> None:
-        if self.bar and images:
-            self.bar.add(images * work.views_per_image, now=work.name)
 
 
 def join(rows: Sequence[Rows]) -> Rows:

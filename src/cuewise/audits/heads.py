@@ -71,15 +71,8 @@ def heads(subject: Subject) -> Finding:
     means = {name: shares.mean(0) for name, shares in found.items()}
     largest = {name: most_often(shares) for name, shares in found.items()}
     columns = ["test set", "right", "entropy (bits)", *(c for h in blocks for c in (h, f"{h} largest"))]
-    rows = [
-        [
-            name,
-            len(shares),
-            entropy_bits(means[name]),
-            *np.stack([means[name], largest[name]], 1).ravel().tolist(),
-        ]
-        for name, shares in found.items()
-    ]
+    both = {name: np.stack([means[name], largest[name]], 1).ravel().tolist() for name in found}
+    rows = [[name, len(found[name]), entropy_bits(means[name]), *both[name]] for name in found]
     out.tables["heads"] = table("Heads of right predictions", columns, rows)
     title, label = "Share of each head in right predictions", "mean share"
     out.figures["heads"] = figure("bars", title, "head", *bars(blocks, means), ylabel=label)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from functools import partial
 from typing import Any
 
 UNITS = ("share", "cosine", "nats", "bits", "number")
@@ -69,6 +70,10 @@ class Kind:
     def as_dict(self) -> dict[str, Any]:
         plain: dict[str, Any] = {k: v for k, v in vars(self).items() if k != "references"}
         return plain | {"references": [vars(r) for r in self.references]}
+
+
+# a share of right answers that the headline may name
+accuracy_kind = partial(Kind, accuracy=True, better="high")
 
 
 def read_kind(content: Mapping[str, Any]) -> Kind | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
@@ -162,24 +162,22 @@ def matching(subject: Subject) -> Finding:
         shapes, attributes = described(data)
         kept = shapes[found.index] >= 0
         rows = found.index[kept]
-        own = [Attribute(a.name, a.values[rows], a.period, a.steps) for a in attributes]
-        drawn: list[Score] = []
-        words: list[str] = []
+        own = [replace(a, values=a.values[rows]) for a in attributes]
+        drawn: dict[str, Score] = {}
         for level in levels(own):
             hits, guess = matched(found.features[kept], shapes[rows], level)
             if not len(hits):
                 continue
-            left = (
-                f"; {len(rows) - len(hits)} images without a match left out" if len(hits) < len(rows) else ""
-            )
+            few = len(rows) - len(hits)
+            left = f"; {few} images without a match left out" if few else ""
             text = f"cosine on pooled features; {name}; a match must differ in {level[0]}{left}; interval over queries"
             text = text.replace("must differ in anything", "may be any other image")
-            drawn.append(proportion(f"matching/{name}/{level[0]}", int(hits.sum()), len(hits), text))
-            words.append(level[0])
-            out.add(drawn[-1], chance=guess)
+            score = proportion(f"matching/{name}/{level[0]}", int(hits.sum()), len(hits), text)
+            out.add(score, chance=guess)
+            drawn[level[0]] = score
         if drawn:
             title = f"Nearest image has the shape, {name}"
-            bars = series(subject.name, words, drawn)
+            bars = series(subject.name, list(drawn), list(drawn.values()))
             out.figures[f"matching/{name}"] = figure(
                 "bars", title, "what a match must differ in", bars, ylabel="share of images"
             )

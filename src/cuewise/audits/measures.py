@@ -64,10 +64,8 @@ def near_chance_bound(classes: int) -> float:
 
 def near_chance(accuracies: Mapping[str, tuple[int, int]], classes: int) -> float:
     """Share of the classes that are near chance."""
-    bound = near_chance_bound(classes)
-    return (
-        float(np.mean([hits / n < bound for hits, n in accuracies.values()])) if accuracies else float("nan")
-    )
+    low = [hits / n < near_chance_bound(classes) for hits, n in accuracies.values()]
+    return float(np.mean(low)) if low else float("nan")
 
 
 @dataclass

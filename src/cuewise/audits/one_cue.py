@@ -10,12 +10,11 @@ import numpy as np
 from cuewise.audits.answerer import NO_ANSWER
 from cuewise.audits.answers import asked_on
 from cuewise.audits.audit import Audit, Finding, Needs
-from cuewise.audits.change import CLEAN, Change, Copies
+from cuewise.audits.change import CLEAN, Change, Copies, Input
 from cuewise.audits.changed import chance, protocol_of, right, share
 from cuewise.audits.figures import figure, series
 from cuewise.audits.keys import data_key
-from cuewise.audits.kinds import Kind
-from cuewise.audits.measures import Right
+from cuewise.audits.kinds import accuracy_kind
 from cuewise.audits.scenes import CHANGES
 from cuewise.audits.subject import Subject
 from cuewise.data import Dataset
@@ -30,26 +29,36 @@ def one_cue_audit(
     summary: str,
     change: Change,
     *,
+    question: str,
+    rank: int,
+    citation: str,
     title: str,
     meaning: str,
     card: int,
     what: str = "",
     zoo: str = "",
-    **declared: Any,
 ) -> Audit:
-    """An audit on the sets given as NAME=DATA, or on changed copies of the base set; its scores with one set and several.
+    """An audit on the sets given as NAME=DATA, or on changed copies of the base set.
 
-    what: the copies in words, where that is not the name; zoo: of its scores; declared: question, rank, citation
+    title, meaning, card, zoo: of its scores (see `Kind`); what: the copies in words, where that is not the name
     """
     patterns = {f"{name}/accuracy": title, f"{name}/*/accuracy": f"{title}, {{}}"}
     panel = "Accuracy: accuracy"
     kinds = tuple(
-        Kind(pattern, text, meaning, card=card, accuracy=True, better="high", panel=panel, zoo=zoo)
+        accuracy_kind(pattern, text, meaning, card=card, panel=panel, zoo=zoo)
         for pattern, text in patterns.items()
     )
-    needs = partial(needs_of, kind=name, change=change)
-    asked = partial(ask, kind=name, change=change, what=what or name)
-    return Audit(name, summary, asked, topic="one_cue", kinds=kinds, needs=needs, **declared)
+    return Audit(
+        name,
+        summary,
+        partial(ask, kind=name, change=change, what=what or name),
+        question,
+        "one_cue",
+        rank,
+        kinds,
+        needs=partial(needs_of, kind=name, change=change),
+        citation=citation,
+    )
 
 
 def needs_of(subject: Subject, kind: str, change: Change) -> Needs:
@@ -81,24 +90,18 @@ def ask(subject: Subject, kind: str, change: Change, what: str) -> Finding:
 
 def on_set(subject: Subject, name: str, data: Dataset, label: str) -> Score:
     """Accuracy on a whole set; images of classes that the model does not know are left out and counted."""
-    hits, protocol, drawn = hits_on(subject, name, data)
-    good = ~np.isnan(hits)
-    return over_both(share(label, hits, protocol), [float(h[good].mean()) for h in drawn if good.any()])
-
-
-def hits_on(subject: Subject, name: str, data: Dataset) -> tuple[Right, str, list[Right]]:
-    """Right, wrong or NaN for each readable image of a known class, the protocol, and the same of every draw."""
     answerer, labels = asked_on(subject, name, data)
     found = subject.features(data, name)
     own = labels[found.index]
     answers = answerer.say(found.features)
-    known_rows = own >= 0
-    hits = np.where(answers == NO_ANSWER, np.nan, (answers == own).astype(np.float64))[known_rows]
-    drawn = [(a == own).astype(np.float64)[known_rows] for a in answerer.drawn(found.features)]
+    hits = np.where(answers == NO_ANSWER, np.nan, (answers == own).astype(np.float64))[own >= 0]
     known = len(set(labels[labels >= 0].tolist()))
     protocol = f"{answerer.probe.protocol}; {name}, {known} of {len(data.classes)} classes"
     dropped = int((own < 0).sum())
-    return hits, protocol + (f"; {dropped} images of other classes left out" if dropped else ""), drawn
+    protocol += f"; {dropped} images of other classes left out" if dropped else ""
+    good = (own >= 0) & (answers != NO_ANSWER)
+    drawn = [float((a == own)[good].mean()) for a in answerer.drawn(found.features) if good.any()]
+    return over_both(share(label, hits, protocol), drawn)
 
 
 def gallery(subject: Subject, change: Change, kind: str, what: str) -> dict[str, Any]:
@@ -106,15 +109,14 @@ def gallery(subject: Subject, change: Change, kind: str, what: str) -> dict[str,
     data = subject.base_set[1]
     answerer = subject.answerer(data)
     labels, (index, answers) = answerer.labels(data), subject.answers_to(change)
-    viewer = subject.viewer(None)
-    scenes = subject.model.scenes.get(data_key(data))
-    render = Copies((viewer.input,), (CLEAN, change), subject.seed, scenes)
+    taken, scenes = Input.of(subject.encoder), subject.model.scenes.get(data_key(data))
+    render = Copies((taken,), (CLEAN, change), subject.seed, scenes)
     if change.cue in CHANGES and scenes is not None:
         index, answers = index[scenes.usable[index]], answers[scenes.usable[index]]
     items = []
     for n, row in enumerate(np.random.default_rng(subject.seed).permutation(len(index))[:SHOWN]):
         i = int(index[row])
-        pair = render.views(data.image(i), data.name(i), i, render.attached(i))[viewer.input.key]
+        pair = render.views(data.image(i), data.name(i), i, render.attached(i))[taken.key]
         answer = answerer.classes[answers[row]] if answers[row] >= 0 else "nothing"
         true = answerer.classes[labels[i]] if labels[i] >= 0 else "another class"
         picture, badge = np.concatenate(list(pair), axis=1), "right" if answers[row] == labels[i] else "wrong"

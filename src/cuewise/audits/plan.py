@@ -145,7 +145,7 @@ def _run(one: PlannedPass, engine: Engine) -> None:
     if not able:
         return
     others = [[m.answerer(one.data) for m in by_prompt(s)] if one.changes else [] for s, _ in able]
-    viewers = [s.viewer(a, tuple(more)) for (s, a), more in zip(able, others)]
+    viewers = [s.model.viewer(a, tuple(more)) for (s, a), more in zip(able, others)]
     first = able[0][0]
     scenes = first.model.scenes.get(data_key(one.data))
     work = copies(one.name, one.data, viewers, (CLEAN, *one.changes), first.seed, scenes)

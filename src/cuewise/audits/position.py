@@ -12,7 +12,7 @@ from cuewise.audits.audit import Finding, audit
 from cuewise.audits.change import CLEAN, change
 from cuewise.audits.changed import chance, difference, mean_share, share
 from cuewise.audits.figures import figure, series
-from cuewise.audits.kinds import AuditOption, Kind
+from cuewise.audits.kinds import AuditOption, Kind, accuracy_kind
 from cuewise.audits.masks import masks_option, value_option
 from cuewise.audits.one_cue import gallery
 from cuewise.audits.subject import Subject
@@ -41,26 +41,20 @@ LARGEST = 0.8  # of the side: a larger object has nowhere to go
             reading="0 is no loss",
             better="low",
         ),
-        Kind(
+        accuracy_kind(
             "position/own/accuracy",
             "Accuracy with the object in its place",
             "Share of correct answers on the same images as they are.",
-            accuracy=True,
-            better="high",
         ),
-        Kind(
+        accuracy_kind(
             "position/centre/accuracy",
             "Accuracy with the object in the centre",
             "Share of correct answers with the object moved to the centre of what the model sees.",
-            accuracy=True,
-            better="high",
         ),
-        Kind(
+        accuracy_kind(
             "position/edge/accuracy",
             "Accuracy with the object at the edge",
             "Mean share of correct answers with the object moved to eight places along the edges.",
-            accuracy=True,
-            better="high",
         ),
     ),
     options=(

@@ -23,9 +23,6 @@ from cuewise.views import Crop, ViewParams, apply
 
 Vectors = NDArray[np.float32]
 BATCH = 128
-NO_OBJECTS = (
-    "no test set with objects: give --test with annotations (docs/data.md), for example shapes:scenes"
-)
 
 
 class Model(Protocol):
@@ -80,7 +77,9 @@ def annotated_sets(subject: Subject) -> list[Named]:
     """The test sets whose images have annotated objects."""
     found = [(name, data) for name, data in subject.test if data.object_classes]
     if not found:
-        raise Unasked(NO_OBJECTS)
+        raise Unasked(
+            "no test set with objects: give --test with annotations (docs/data.md), for example shapes:scenes"
+        )
     return found
 
 

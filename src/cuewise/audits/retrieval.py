@@ -59,18 +59,13 @@ def retrieval(subject: Subject) -> Finding:
     near = neighbours(found.features, K)
     if near.shape[1] == 0:
         raise Unasked(f"{name}: fewer than two readable images")
-    protocol = (
-        f"cosine on pooled features, {near.shape[1]} nearest of {len(near)} images of {name}, query left out"
-    )
+    protocol = _protocol(near, name)
     names, shares = [data.name(int(i)) for i in found.index], same(found.labels, near)
     if data.labels is not None:
         _score(out, "retrieval/class", shares, found.labels, protocol)
     words = [data.classes[k] if k >= 0 else "" for k in found.labels]
-    out.galleries["retrieval"] = {
-        "title": f"Nearest images, {name}",
-        "layout": "rows",
-        "items": _rows(subject, data, found.index, near, names, words),
-    }
+    items = _rows(subject, data, found.index, near, names, words)
+    out.galleries["retrieval"] = {"title": f"Nearest images, {name}", "layout": "rows", "items": items}
     if subject.conflict is not None:
         _conflicts(out, subject)
     if out.scores:
@@ -123,6 +118,12 @@ def chance(labels: Ids) -> float:
     return float((counts * (counts - 1)).sum() / (n * (n - 1))) if n > 1 else float("nan")
 
 
+def _protocol(near: Ids, name: str) -> str:
+    return (
+        f"cosine on pooled features, {near.shape[1]} nearest of {len(near)} images of {name}, query left out"
+    )
+
+
 def _score(out: Finding, name: str, shares: NDArray[np.float64], labels: Ids, protocol: str) -> None:
     guess = chance(labels)
     found = scores.mean(name, shares, f"{protocol}; chance {guess:.3f}")
@@ -139,9 +140,7 @@ def _conflicts(out: Finding, subject: Subject) -> None:
     if len(rows) < 2:
         return
     near = neighbours(found.features[rows], K)
-    protocol = (
-        f"cosine on pooled features, {near.shape[1]} nearest of {len(rows)} images of {name}, query left out"
-    )
+    protocol = _protocol(near, name)
     columns: dict[str, Any] = {"image": [data.name(int(found.index[i])) for i in rows]}
     for place, cue in enumerate(("shape", "texture")):
         lines = [c[place] for c in (cues[i] for i in rows) if c is not None]

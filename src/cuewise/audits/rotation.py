@@ -6,7 +6,7 @@ from cuewise.audits.audit import Finding, Needs, audit
 from cuewise.audits.change import CLEAN, change
 from cuewise.audits.changed import chance, mean_share, protocol_of, right, shares
 from cuewise.audits.figures import figure, series
-from cuewise.audits.kinds import Kind
+from cuewise.audits.kinds import Kind, accuracy_kind
 from cuewise.audits.subject import Subject
 
 ANGLES = (90, 180, 270)
@@ -20,12 +20,10 @@ CHANGES = (CLEAN, *(change("rotation", quarters=a // 90) for a in ANGLES))
     topic="robustness",
     rank=56,
     kinds=(
-        Kind(
+        accuracy_kind(
             "rotation/turned/accuracy",
             "Accuracy on turned images",
             "Mean share of correct answers on copies turned by 90, 180 and 270 degrees.",
-            accuracy=True,
-            better="high",
         ),
         Kind(
             "rotation/*/accuracy",

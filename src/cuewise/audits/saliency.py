@@ -112,10 +112,9 @@ def saliency_on(subject: Subject, said: Answers, ending: str) -> Finding:
     views, maps = saliency_maps(subject, said)
     area, nats = spread_area(maps), spread_entropy(maps)
     protocol = f"Grad-CAM of the predicted class; {said.protocol}"
-    out = Finding([
-        scores.mean(f"saliency_area{ending}", area, f"share of pixels at half the greatest value or more; {protocol}"),
-        scores.mean(f"saliency_entropy{ending}", nats, f"nats; {protocol}"),
-    ])  # fmt: skip
+    how = f"share of pixels at half the greatest value or more; {protocol}"
+    out = Finding([scores.mean(f"saliency_area{ending}", area, how)])
+    out.add(scores.mean(f"saliency_entropy{ending}", nats, f"nats; {protocol}"))
     columns = {"area": np.round(area, 6).tolist(), "spread": np.round(nats, 6).tolist()}
     if subject.option("masks") is not None:
         rows, masks = masks_of(subject, said, maps.shape[1], subject.encoder.card.interpolation)
@@ -214,15 +213,8 @@ def gallery(
     for n, i in enumerate(pick):
         truth, response = said.named(i)
         picture, badge = overlay(views[i], maps[i]), "right" if said.correct[i] else "wrong"
+        caption = f"{truth}: said {response}"
         alt = f"saliency over an image of {truth}; the model said {response}"
-        items.append(
-            subject.item(
-                picture,
-                f"saliency{ending}-{n}",
-                f"{truth}: said {response}",
-                badge,
-                alt,
-                of=said.image_name(i),
-            )
-        )
+        name, of = f"saliency{ending}-{n}", said.image_name(i)
+        items.append(subject.item(picture, name, caption, badge, alt, of=of))
     return {"title": f"Where it looks, {said.name}", "items": items, "shown": SHOWN, "split": True}

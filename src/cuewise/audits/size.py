@@ -7,7 +7,7 @@ from cuewise.audits.audit import Finding, audit
 from cuewise.audits.change import CLEAN, change
 from cuewise.audits.changed import chance, difference, share
 from cuewise.audits.figures import figure, series
-from cuewise.audits.kinds import AuditOption, Kind
+from cuewise.audits.kinds import AuditOption, Kind, accuracy_kind
 from cuewise.audits.masks import masks_option, value_option
 from cuewise.audits.one_cue import gallery
 from cuewise.audits.subject import Subject
@@ -31,12 +31,10 @@ CHANGES = (CLEAN, *COPIES)
             reading="0 is no loss",
             better="low",
         ),
-        Kind(
+        accuracy_kind(
             "size/own/accuracy",
             "Accuracy with the object in its own size",
             "Share of correct answers on the same images as they are.",
-            accuracy=True,
-            better="high",
         ),
         Kind(
             "size/*/accuracy",

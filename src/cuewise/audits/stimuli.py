@@ -58,13 +58,9 @@ class Conflicts(Unannotated):
     def fingerprint(self) -> dict[str, Any]:
         part = self.data.fingerprint()
         digest = hashlib.sha256(f"{part['hash']} conflicts {self.seed} {self.rows}".encode()).hexdigest()
-        source = {
-            "data": "cue conflicts made in memory",
-            "kind": "conflicts",
-            "count": len(self),
-            "hash": digest,
-        }
-        return {"count": len(self), "hash": digest, "sources": [source], "skipped": []}
+        whole = {"count": len(self), "hash": digest}
+        source = {"data": "cue conflicts made in memory", "kind": "conflicts", **whole}
+        return {**whole, "sources": [source], "skipped": []}
 
 
 def made_conflicts(data: Dataset) -> Conflicts | None:

@@ -13,7 +13,7 @@ from PIL import Image
 
 from cuewise.audits.answerer import Answerer, Ids, Unasked
 from cuewise.audits.change import Change
-from cuewise.audits.engine import Engine, Viewer
+from cuewise.audits.engine import Engine
 from cuewise.audits.head import ClassMap, Grouped, Head, groups_for, map_for
 from cuewise.audits.keys import data_key
 from cuewise.audits.measured import Measured
@@ -173,9 +173,6 @@ class Subject:
         """Index of each readable image of `base`, and the answer to its changed copy."""
         name, data = self.base_set
         return self.model.answers(data, self.answerer(data), [change], name)[change]
-
-    def viewer(self, answerer: Answerer | None, others: tuple[Answerer, ...] = ()) -> Viewer:
-        return self.model.viewer(answerer, others)
 
     @property
     def key(self) -> str:

@@ -11,9 +11,7 @@ from cuewise.errors import UserError
 
 FORM = '{"beagle": "dog", "tabby": "cat"} or {"dog": ["beagle", "poodle"], "cat": ["tabby"]} as JSON, or imagenet-dogs'
 
-
 DOGS = range(151, 269)  # outputs of ImageNet's 118 breeds of dogs, n02085620 to n02113978
-PRESETS = ("imagenet-dogs",)
 
 
 def imagenet_dogs() -> dict[str, str]:
@@ -24,7 +22,7 @@ def imagenet_dogs() -> dict[str, str]:
 
 def read_superclasses(file: Path) -> dict[str, str]:
     """class → superclass, from a preset or either form; a class in two superclasses is refused."""
-    if str(file) in PRESETS:
+    if str(file) == "imagenet-dogs":
         return imagenet_dogs()
     try:
         content: Any = json.loads(file.read_text(encoding="utf-8"))

@@ -11,13 +11,13 @@ from cuewise.audits import one_cue
 from cuewise.audits.answerer import NO_ANSWER, Unasked
 from cuewise.audits.answers import Answers, answers_on, decisions_table
 from cuewise.audits.audit import Finding, audit
-from cuewise.audits.change import CLEAN, Copies
+from cuewise.audits.change import CLEAN, Copies, Input
 from cuewise.audits.figures import figure, table
-from cuewise.audits.kinds import Kind
+from cuewise.audits.kinds import Kind, accuracy_kind
 from cuewise.audits.measures import BIN, near_chance_bound
 from cuewise.audits.subject import Subject
 from cuewise.audits.texture import COPY
-from cuewise.scores import Score, proportion
+from cuewise.scores import proportion
 
 SUFFICIENT = 0.5  # a class above this is recognised by texture alone
 FEWEST = 5  # images that a class is judged by
@@ -31,12 +31,10 @@ SHOWN = 8  # classes with examples
     rank=30,
     citation="Ge et al. 2021",
     kinds=(
-        Kind(
+        accuracy_kind(
             "texture_classes/accuracy",
             "Accuracy from texture, over classes",
             "Share of correct answers on images of texture alone.",
-            accuracy=True,
-            better="high",
             zoo="textures",
         ),
         Kind(
@@ -71,10 +69,12 @@ def texture_classes(subject: Subject) -> Finding:
     out = Finding()
     total = proportion("texture_classes/accuracy", int(right.sum()), len(right), answers.protocol)
     out.add(total, chance=1 / len(answers.classes))
-    out.add(
-        _share("sufficient_share", enough, len(judged), f"above {SUFFICIENT:.0%}", protocol),
-        _share("near_none_share", none, len(judged), f"below {bound:.1%}", protocol),
-    )
+    for name, count, what in (
+        ("sufficient_share", enough, f"above {SUFFICIENT:.0%}"),
+        ("near_none_share", none, f"below {bound:.1%}"),
+    ):
+        text = f"classes with an accuracy {what}; {protocol}"
+        out.add(proportion(f"texture_classes/{name}", count, len(judged), text))
     columns = ["class", "images", "accuracy", "low", "high", "most often said"]
     out.tables["texture_classes"] = table("Accuracy from texture alone, by class", columns, rows)
     out.tables["texture_classes/decisions"] = {
@@ -88,12 +88,6 @@ def texture_classes(subject: Subject) -> Finding:
     )
     out.galleries["texture_classes"] = examples(subject, answers, [str(r[0]) for r in judged])
     return out
-
-
-def _share(name: str, count: int, classes: int, bound: str, protocol: str) -> Score:
-    return proportion(
-        f"texture_classes/{name}", count, classes, f"classes with an accuracy {bound}; {protocol}"
-    )
 
 
 def histogram(accuracies: NDArray[np.float64]) -> dict[str, list[float]]:
@@ -135,8 +129,8 @@ def textures(subject: Subject) -> Answers:
 def examples(subject: Subject, answers: Answers, classes: list[str]) -> dict[str, Any]:
     """An image and its texture copy for the classes best known by texture; the given texture where it was given."""
     given = bool(subject.given.get("texture"))
-    viewer = subject.viewer(None)
-    render = Copies((viewer.input,), (CLEAN, COPY), subject.seed)
+    taken = Input.of(subject.encoder)
+    render = Copies((taken,), (CLEAN, COPY), subject.seed)
     items = []
     for n, name in enumerate(classes[:SHOWN]):
         own = np.flatnonzero(answers.labels == answers.classes.index(name))
@@ -144,7 +138,7 @@ def examples(subject: Subject, answers: Answers, classes: list[str]) -> dict[str
         i = int(answers.index[row])
         shown: dict[str, Any] = {"texture": answers.data.image(i)}
         if not given:
-            pair = render.views(answers.data.image(i), answers.data.name(i))[viewer.input.key]
+            pair = render.views(answers.data.image(i), answers.data.name(i))[taken.key]
             shown = {"image": pair[0], "texture": pair[1]}
         for kind, picture in shown.items():
             caption, badge, alt = name, "", f"an image of {name}"

@@ -6,7 +6,7 @@ from cuewise.audits.audit import Finding, Needs, audit
 from cuewise.audits.change import CLEAN, change
 from cuewise.audits.changed import chance, right, share, shares
 from cuewise.audits.figures import figure, series
-from cuewise.audits.kinds import Kind
+from cuewise.audits.kinds import accuracy_kind
 from cuewise.audits.one_cue import gallery
 from cuewise.audits.subject import Subject
 
@@ -22,19 +22,15 @@ EMPTY = change("word", text=" ")  # the label without a word: what is lost to th
     rank=58,
     citation="Goh et al. 2021",
     kinds=(
-        Kind(
+        accuracy_kind(
             "typographic/word/accuracy",
             "Accuracy with a word on the image",
             "Share of correct answers when an unrelated word covers a part of the image.",
-            accuracy=True,
-            better="high",
         ),
-        Kind(
+        accuracy_kind(
             "typographic/label/accuracy",
             "Accuracy with an empty label",
             "The same with an empty label: what is lost because pixels are covered, not because a word is read.",
-            accuracy=True,
-            better="high",
         ),
     ),
     needs=lambda subject: Needs(changes=[CLEAN, EMPTY, COPY]),
