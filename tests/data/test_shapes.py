@@ -297,7 +297,7 @@ def test_a_scene_of_one_object_has_it_large_and_in_its_box() -> None:
 
 
 def stream_keys_of(made: ShapeSet) -> np.ndarray:
-    return made._law()[0]
+    return made._law[0]
 
 
 # --- cues that can be read, and cues that cannot ----------------------------------------------------------------

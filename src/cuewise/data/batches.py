@@ -46,8 +46,7 @@ class Batch:
     @property
     def label(self) -> Tensor:
         """int64 [N]; −1 without labels."""
-        label: Tensor = self.facts["label"]
-        return label
+        return self.facts["label"]
 
     @staticmethod
     def empty(skipped: list[tuple[str, str]]) -> Batch:

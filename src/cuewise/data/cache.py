@@ -66,7 +66,7 @@ def settled(taken: int, changed: int) -> bool:
     return taken - changed > SETTLED
 
 
-def file_stamp(path: str) -> list[int]:
+def file_stamp(path: str | bytes) -> list[int]:
     """Size and change time: what decides whether an archive is still the one that was listed."""
     facts = os.stat(path)
     return [facts.st_size, facts.st_mtime_ns]

@@ -6,6 +6,7 @@ import hashlib
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -25,9 +26,7 @@ class Dataset:
 
     def __init__(self, sources: Sequence[Source], selection: NDArray[np.int64] | None = None) -> None:
         self.sources = tuple(sources)
-        self.starts = [0]
-        for source in self.sources:
-            self.starts.append(self.starts[-1] + len(source))
+        self.starts = [0, *accumulate(map(len, self.sources))]
         self.selection = selection
         labels, self.classes = join_labels(self.sources)
         columns = join_columns(self.sources)
@@ -77,10 +76,6 @@ class Dataset:
     def facts(self, i: int) -> Facts:
         """What is known of image i beside its label, in the classes of the whole set."""
         return self._facts(*self.locate(i))
-
-    def labels_of(self, i: int) -> NDArray[np.bool_] | None:
-        """The classes that are on image i, one boolean per class of `object_classes`."""
-        return self.facts(i).labels
 
     def _facts(self, source: Source, j: int) -> Facts:
         found = source.facts(j)
@@ -163,9 +158,8 @@ def join_names(lists: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
 def join_columns(sources: Sequence[Source]) -> dict[str, NDArray[Any]]:
     """Columns that every source has, in the same shape."""
     first, *rest = [source.columns for source in sources]
-    shared = [
-        key
+    return {
+        key: np.concatenate([value, *(c[key] for c in rest)])
         for key, value in first.items()
-        if all(k in c and c[k].shape[1:] == value.shape[1:] for c in rest for k in [key])
-    ]
-    return {key: np.concatenate([first[key], *(c[key] for c in rest)]) for key in shared}
+        if all(key in c and c[key].shape[1:] == value.shape[1:] for c in rest)
+    }

@@ -107,9 +107,7 @@ def _decode_other(data: bytes, name: str) -> Image:
             image.load()
             ImageOps.exif_transpose(image, in_place=True)
             return to_rgb(image, name)
-    except BrokenImage:
-        raise
-    except MemoryError:
+    except (BrokenImage, MemoryError):
         raise
     except Exception as error:  # Pillow's readers raise whatever the damaged bytes lead them into
         what = "not an image" if kind(data[:32]) is None else "cannot be decoded"

@@ -103,10 +103,9 @@ def _unchanged(root: bytes, stamp: dict[str, Any]) -> bool:
 
 def _facts(path: bytes) -> list[int]:
     try:
-        facts = os.stat(path)
+        return cache.file_stamp(path)
     except OSError:
         return [-1, -1]
-    return [facts.st_size, facts.st_mtime_ns]
 
 
 def check_file(path: bytes) -> str | None:

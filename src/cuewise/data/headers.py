@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import struct
 from typing import NamedTuple
 
@@ -21,25 +22,21 @@ def has_image_ending(name: bytes) -> bool:
     return dot >= 0 and name[dot + 1 :].lower() in ENDINGS
 
 
+_FORMATS = {
+    "jpeg": rb"\xff\xd8\xff",
+    "png": rb"\x89PNG\r\n\x1a\n",
+    "webp": rb"RIFF....WEBP",
+    "gif": rb"GIF8",
+    "tiff": rb"II[*+]\0|MM\0[*+]",
+    "bmp": rb"BM",
+    "ppm": rb"P[1-6]\s",
+    "avif": rb"....ftypavi[fs]",
+}
+
+
 def kind(head: bytes) -> str | None:
     """The format that the first bytes declare, or None."""
-    if head[:3] == b"\xff\xd8\xff":
-        return "jpeg"
-    if head[:8] == b"\x89PNG\r\n\x1a\n":
-        return "png"
-    if head[:4] == b"RIFF" and head[8:12] == b"WEBP":
-        return "webp"
-    if head[:4] in (b"GIF8",):
-        return "gif"
-    if head[:4] in (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+"):
-        return "tiff"
-    if head[:2] == b"BM":
-        return "bmp"
-    if head[:1] == b"P" and head[1:2] in (b"1", b"2", b"3", b"4", b"5", b"6") and head[2:3].isspace():
-        return "ppm"
-    if head[4:12] in (b"ftypavif", b"ftypavis"):
-        return "avif"
-    return None
+    return next((name for name, start in _FORMATS.items() if re.match(start, head, re.DOTALL)), None)
 
 
 def complaint(size: int, head: bytes) -> str | None:
@@ -108,9 +105,8 @@ def missing_scans(data: bytes, header: JpegHeader) -> bool:
     at = header.progressive
     if at + 6 + 3 * header.components > len(data):
         return True
-    precision = {
-        data[at + 6 + 3 * k]: [14] * 64 for k in range(header.components)
-    }  # missing bits, by component
+    # missing bits, by component
+    precision = {data[at + 6 + 3 * k]: [14] * 64 for k in range(header.components)}
     while (at := data.find(b"\xff\xda", at)) >= 0:  # cannot occur in coded data, where 0xff is followed by 0
         n = data[at + 4] if at + 4 < len(data) else 0
         if 1 <= n <= 4 and at + 8 + 2 * n <= len(data) and data[at + 2 : at + 4] == bytes([0, 6 + 2 * n]):

@@ -115,11 +115,8 @@ class Builder:
         source = next(iter(table.where.values()))
         equal = set(twice.tolist()) | set((twice + 1).tolist())
         for i in range(len(table)):
-            name = table.raw(i)
-            again.add(
-                rename(name, int(source[i])) if i in equal else name,
-                *(int(v[i]) for v in table.where.values()),
-            )
+            name = rename(table.raw(i), int(source[i])) if i in equal else table.raw(i)
+            again.add(name, *(int(v[i]) for v in table.where.values()))
         return again
 
 

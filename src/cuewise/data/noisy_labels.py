@@ -140,14 +140,11 @@ def listed(data: Dataset, keys: Sequence[str], file: str) -> NDArray[np.bool_]:
         by_name.setdefault(_bare(data.name(i)), key)
     missing = [line for line in wanted if line not in by_name]
     if missing or not wanted:
-        some = ", ".join(missing[:SHOWN]) + (
-            f" and {len(missing) - SHOWN} more" if len(missing) > SHOWN else ""
-        )
-        what = (
-            f"{len(missing)} of its {len(wanted)} images are not in DATA: {some}"
-            if wanted
-            else "it names no image"
-        )
+        what = "it names no image"
+        if wanted:
+            more = f" and {len(missing) - SHOWN} more" if len(missing) > SHOWN else ""
+            some = ", ".join(missing[:SHOWN]) + more
+            what = f"{len(missing)} of its {len(wanted)} images are not in DATA: {some}"
         raise UserError(f"labels.gold={file}: {what} (names there are like {data.name(0)!r}); fix the list")
     gold = {by_name[line] for line in wanted}
     return np.array([key in gold for key in keys])

@@ -55,8 +55,7 @@ def open_sources(spec: str) -> list[Source]:
             return list(whole.sources)
         return [Selected(whole, replace(Selection.of(asked, typed), classes=classes), typed)]
     if re.match(r"shapes($|[:?])", spec):
-        source: Source = importlib.import_module("cuewise.data.embedded").ShapesSource(spec)
-        return [source]
+        return [importlib.import_module("cuewise.data.embedded").ShapesSource(spec)]
     if spec.startswith("hf:"):
         return [importlib.import_module("cuewise.data.hub").open_hf(spec)]
     if spec.startswith("torchvision:"):
@@ -70,8 +69,7 @@ def open_sources(spec: str) -> list[Source]:
     path = os.path.expanduser(spec)
     paths = [path] if os.path.exists(path) else expand(path)
     if all(_form(p) == "tar" for p in paths):
-        source = importlib.import_module("cuewise.data.shards").Shards(paths)
-        return [_filled(source, spec)]
+        return [_filled(importlib.import_module("cuewise.data.shards").Shards(paths), spec)]
     return [_filled(_open_path(p), p) for p in paths]
 
 
@@ -114,11 +112,9 @@ def _open_path(path: str) -> Source:
     if inside:
         raise UserError(f"{path}: only a .zip can be looked into, and {archive} is none")
     if form == "tar":
-        source: Source = importlib.import_module("cuewise.data.shards").Shards([archive])
-        return source
+        return importlib.import_module("cuewise.data.shards").Shards([archive])
     if form == "parquet":
-        source = importlib.import_module("cuewise.data.parquet").Parquet(archive)
-        return source
+        return importlib.import_module("cuewise.data.parquet").Parquet(archive)
     if form == "image":
         raise UserError(f"{path} is a single image; give the folder that it lies in")
     raise UserError(f"{path} is no image set that cuewise knows; give {KINDS}")
@@ -176,17 +172,11 @@ def _filled(source: Source, spec: str) -> Source:
             f"{spec}: none of the {len(skipped)} image files can be used "
             f"(the first is {first['path']}: {first['why']}); fix or replace them"
         )
-    packed = _archives(spec)
+    names = sorted(os.listdir(spec)) if os.path.isdir(spec) else []
+    packed = [os.path.join(spec, name) for name in names if name.endswith((".zip", ".tar", ".parquet"))]
     if packed:
         raise UserError(f"{spec} holds no images but archives; give them by name, for example {packed[0]}")
     raise UserError(f"{spec} holds no images; it needs .jpg, .png, .webp, .bmp, .tif, .gif or .ppm files")
-
-
-def _archives(path: str) -> list[str]:
-    if not os.path.isdir(path):
-        return []
-    found = [name for name in sorted(os.listdir(path)) if name.endswith((".zip", ".tar", ".parquet"))]
-    return [os.path.join(path, name) for name in found]
 
 
 def expand(text: str) -> list[str]:

@@ -70,8 +70,7 @@ def check_overlap(train: Dataset, test: Dataset, *, near: bool = False) -> Overl
         known = {i for i, _ in found}
         close = [(i, j) for i, j in near_pairs(pictures(test), pictures(train)) if i not in known]
     pairs = tuple((test.name(i), train.name(j)) for i, j in (found + close)[:SHOWN])
-    rows = (np.array([i for i, _ in part], np.int64) for part in (found, close))
-    same, almost = rows
+    same, almost = (np.array([i for i, _ in part], np.int64) for part in (found, close))
     return Overlap(_readable(test, {i for i, _ in found + close}), same, almost if near else None, pairs)
 
 

@@ -67,11 +67,10 @@ class Selected(PartOfSet):
         names = whole.object_classes or whole.classes
         found = Choice(np.arange(len(whole)), np.arange(len(names)))
         if selection.classes is not None:
-            listed = {line.split()[0] for line in read_list(selection.classes)} | set(
-                read_list(selection.classes)
-            )
+            lines = read_list(selection.classes)
+            listed = {*lines, *(line.split()[0] for line in lines)}
             found.classes = np.array([k for k, name in enumerate(names) if name in listed], np.int64)
-            if missing := [c for c in read_list(selection.classes) if not {c, c.split()[0]} & set(names)]:
+            if missing := [c for c in lines if not {c, c.split()[0]} & set(names)]:
                 raise UserError(f"{spec}: of the list {selection.classes}, {missing[0]!r} is no class here")
             found.images = found.images[known[:, found.classes].any(1)]
         needs = [k for k in ("objects", "per_class", "longtail") if getattr(selection, k) is not None]
@@ -136,7 +135,7 @@ def presence(data: Dataset) -> NDArray[np.bool_]:
     known = np.zeros((len(data), len(names)), bool)
     if data.object_classes:
         for i in range(len(data)):
-            labels = data.labels_of(i)
+            labels = data.facts(i).labels
             if labels is not None:
                 known[i] = labels
     elif data.labels is not None:

@@ -119,7 +119,8 @@ def _add_members(tar: tarfile.TarFile, file: BinaryIO, shard: int, builder: Buil
                 builder.columns["cls"][-1] = number
         if not wanted(name):
             continue
-        why = complaint(member.size, _piece(file, member, HEAD)) if _whole(member) else "a link, not a file"
+        whole = member.isreg() and not member.issparse()
+        why = complaint(member.size, _piece(file, member, HEAD)) if whole else "a link, not a file"
         if why is None and member.offset_data + member.size > end:
             why = "cut off at the end of its tar"
         if why is not None:
@@ -127,10 +128,6 @@ def _add_members(tar: tarfile.TarFile, file: BinaryIO, shard: int, builder: Buil
             continue
         builder.add(name, shard, member.offset_data, member.size, number if number_stem == stem else -1)
         image_stem = stem
-
-
-def _whole(member: tarfile.TarInfo) -> bool:
-    return member.isreg() and not member.issparse()
 
 
 def _number(text: bytes) -> int:

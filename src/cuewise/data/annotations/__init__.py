@@ -11,28 +11,21 @@ from cuewise.errors import UserError
 
 __all__ = ["FORMATS", "Annotated", "Box", "Record", "open_annotated"]
 
-# ending of the file that holds the annotations → its reader; "" is a folder
+# ending of the file that holds the annotations → its reader and the reader's options; "" is a folder
 FORMATS = {
-    ".json": coco.open_coco,
-    ".yaml": yolo.open_yolo,
-    ".yml": yolo.open_yolo,
-    ".csv": table.open_table,
-    "": voc.open_voc,
-}
-OPTIONS = {
-    ".json": ("images", "masks"),
-    ".yaml": ("split",),
-    ".yml": ("split",),
-    ".csv": ("images",),
-    "": ("set",),
+    ".json": (coco.open_coco, ("images", "masks")),
+    ".yaml": (yolo.open_yolo, ("split",)),
+    ".yml": (yolo.open_yolo, ("split",)),
+    ".csv": (table.open_table, ("images",)),
+    "": (voc.open_voc, ("set",)),
 }
 
 
 def open_annotated(place: FileSet, name: str, given: Mapping[str, str], spec: str) -> Annotated:
     """The set that the file `name` of `place` annotates ("": the folder itself, in VOC's layout)."""
     ending = next((e for e in FORMATS if e and name.lower().endswith(e)), "")
-    known = OPTIONS[ending]
+    reader, known = FORMATS[ending]
     for key in given:
         if key not in known:
             raise UserError(f"{spec}: {key!r} is no option here; write ?{known[0]}=…")
-    return FORMATS[ending](place, name, given, spec)
+    return reader(place, name, given, spec)

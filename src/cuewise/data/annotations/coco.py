@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from cuewise.data.annotations.annotated import MOST_PIXELS, Annotated, Box, Record, stated_size, usable
-from cuewise.data.annotations.panoptic import is_panoptic, open_panoptic
+from cuewise.data.annotations.panoptic import open_panoptic
 from cuewise.data.annotations.places import FileSet, need_images, need_text
 from cuewise.data.index import Skipped
 from cuewise.errors import UserError
@@ -30,7 +30,7 @@ def open_coco(place: FileSet, name: str, given: Mapping[str, str], spec: str) ->
             skipped.append(Skipped(f"image {shown(entry.get('id'))}", "entry without a file_name or an id"))
             continue
         records[entry["id"]] = Record(file, [], stated_size(width, height))
-    if is_panoptic(content["annotations"]):
+    if any("segments_info" in entry for entry in content["annotations"]):  # of whole images
         return open_panoptic(place, name, content, records, names, images, given, spec, skipped)
     if "masks" in given:
         raise UserError(

@@ -27,11 +27,6 @@ from cuewise.errors import UserError
 Entry = dict[str, Any]
 
 
-def is_panoptic(annotations: list[Entry]) -> bool:
-    """Whether annotations are of whole images, with their segments."""
-    return any("segments_info" in entry for entry in annotations)
-
-
 class Panoptic(Annotated):
     """Boxes of things, and masks in which each pixel has the class of its segment (class + 1); VOID where it has none, and in
     crowds.

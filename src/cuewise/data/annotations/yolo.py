@@ -32,11 +32,10 @@ def open_yolo(place: FileSet, name: str, given: Mapping[str, str], spec: str) ->
     if images is None:
         raise UserError(f"{spec}: the images of {split!r} should lie in {folder}, which is not there")
     names = class_names(about, spec)
-    texts = Labels(place, folder)
     records, skipped = [], []
     for i in range(len(images)):
         image = images.name(i)
-        data = texts.of(image)
+        data = label_text(place, folder, image)
         if data is None:
             skipped.append(
                 Skipped(image, "without annotation: no text file (an empty one says that nothing is there)")
@@ -79,19 +78,14 @@ def class_names(about: dict[str, Any], spec: str) -> list[str]:
     raise UserError(f"{spec}: names must be a list, or numbers from 0 with a name each")
 
 
-class Labels:
-    """The text files beside a folder of images: images/… → labels/…, or in the folder itself."""
-
-    def __init__(self, place: FileSet, folder: str) -> None:
-        parts = folder.split("/")
-        if "images" in parts:
-            parts[len(parts) - 1 - parts[::-1].index("images")] = "labels"
-        self.place, self.folders = place, tuple(dict.fromkeys(("/".join(parts), folder)))
-
-    def of(self, image: str) -> bytes | None:
-        name = image.rpartition(".")[0] + ".txt"
-        found = (self.place.read(posixpath.join(folder, name)) for folder in self.folders)
-        return next((data for data in found if data is not None), None)
+def label_text(place: FileSet, folder: str, image: str) -> bytes | None:
+    """The text file of an image: in labels/… for images/…, or beside the image itself."""
+    parts = folder.split("/")
+    if "images" in parts:
+        parts[len(parts) - 1 - parts[::-1].index("images")] = "labels"
+    name = image.rpartition(".")[0] + ".txt"
+    data = place.read(posixpath.join("/".join(parts), name))
+    return place.read(posixpath.join(folder, name)) if data is None else data
 
 
 def box(words: list[str], names: list[str]) -> Box:

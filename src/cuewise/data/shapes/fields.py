@@ -7,7 +7,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from cuewise.data.shapes.outlines import SHAPES, Points, outlines
+from cuewise.data.shapes.outlines import SHAPES, outlines
 from cuewise.kernels import kernel, part
 
 CELL_BITS = 9  # a table cell is 512 object units
@@ -56,12 +56,6 @@ def polygon_distance(points: NDArray[np.int64], out: NDArray[np.int64]) -> None:
             out[j, i] = -root if inside else root
 
 
-def _signed(points: Points) -> NDArray[np.int64]:
-    out = np.empty((NODES, NODES), np.int64)
-    polygon_distance(points, out)
-    return out
-
-
 @lru_cache(maxsize=1)
 def distance_fields() -> Fields:
     """The table of every outline; a union is a minimum, a cut the maximum with the negated distance."""
@@ -69,7 +63,8 @@ def distance_fields() -> Fields:
     for index, parts in enumerate(outlines()):
         d = np.full((NODES, NODES), FAR, np.int64)
         for piece in parts:
-            p = _signed(piece.points)
+            p = np.empty((NODES, NODES), np.int64)
+            polygon_distance(piece.points, p)
             d = np.minimum(d, p) if piece.adds else np.maximum(d, -p)
         tables[index] = np.clip(d, -FAR, FAR)
     return tables

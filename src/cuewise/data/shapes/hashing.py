@@ -26,9 +26,8 @@ def mix(key: Any, counter: Any) -> Any:
     return x ^ (x >> _S31)
 
 
-@njit(
-    "int64(uint64, int64, int64, int64)", cache=True, nogil=True
-)  # else once for each literal it is called with
+# with its types, else compiled once for each literal it is called with
+@njit("int64(uint64, int64, int64, int64)", cache=True, nogil=True)
 def draw(key: Any, counter: int, low: int, high: int) -> int:
     """A uniform integer in [low, high], the `counter`-th number of `key`."""
     bits = np.int64(mix(key, np.uint64(counter)) >> _S32)
@@ -38,8 +37,7 @@ def draw(key: Any, counter: int, low: int, high: int) -> int:
 def mix_arrays(key: NDArray[np.uint64], counter: NDArray[np.uint64]) -> NDArray[np.uint64]:
     """`mix`, element by element."""
     plain = getattr(mix, "py_func", mix)  # mix itself when numba is switched off
-    result: NDArray[np.uint64] = plain(np.atleast_1d(key), np.atleast_1d(counter))
-    return result
+    return plain(np.atleast_1d(key), np.atleast_1d(counter))
 
 
 def draw_array(keys: NDArray[np.uint64], counter: int, low: int, high: int) -> NDArray[np.int64]:

@@ -145,10 +145,8 @@ def coverage(field: NDArray[np.int16], pose: Ints, mode: int, key: Any, cover: I
 def fill(out: NDArray[np.uint8], cover: Ints, texture: int, key: Any, colours: Ints) -> None:
     """Blend a texture of two colours (the first colour alone when texture < 0) over `out`."""
     size, at = out.shape[0], centres(out.shape[0])
-    angle, periods = (
-        draw(key, 0, -TURN // 12, TURN // 12),
-        draw(key, 1, 1700, 2150),
-    )  # periods per frame, ·256
+    # periods per frame, ·256
+    angle, periods = draw(key, 0, -TURN // 12, TURN // 12), draw(key, 1, 1700, 2150)
     c, s, salt = cosine(angle), sine(angle), draw(key, 4, 0, 1 << 30)
     phase_p, phase_q = draw(key, 2, 0, (1 << 24) - 1), draw(key, 3, 0, (1 << 24) - 1)
     slope = (256 << 16) * size // (periods * 16)  # a pixel is periods·16/size texture units

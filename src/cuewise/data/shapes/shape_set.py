@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import asdict, replace
+from functools import cached_property
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -46,9 +47,6 @@ class ShapeSet:
             raise UserError(f"shapes: no split {split!r}; there are: {', '.join(SPLITS)}")
         self.split, self.n, self.size, self.seed = split, n, size, seed
         self.options = _checked(split, n, size, seed, options)
-        self._made: tuple[Keys, Law] | None = None
-        self._columns: dict[str, NDArray[Any]] | None = None
-        self._numbers: tuple[NDArray[np.int64], NDArray[np.int64]] | None = None
 
     @classmethod
     def parse(cls, text: str) -> ShapeSet:
@@ -71,7 +69,7 @@ class ShapeSet:
         return f"ShapeSet({self.spec()!r})"
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_made": None, "_columns": None, "_numbers": None}
+        return {name: getattr(self, name) for name in ("split", "n", "size", "seed", "options")}
 
     def spec(self) -> str:
         """The set in one canonical string; `parse` reads it back."""
@@ -87,11 +85,11 @@ class ShapeSet:
 
     @property
     def labels(self) -> NDArray[np.int64]:
-        return self._law()[1].labels
+        return self._law[1].labels
 
     @property
     def classes(self) -> tuple[str, ...]:
-        return self._law()[1].classes
+        return self._law[1].classes
 
     @property
     def shapes(self) -> tuple[str, ...]:
@@ -103,25 +101,22 @@ class ShapeSet:
         """The names that the column "texture" indexes; class k's own texture is number k."""
         return TEXTURES[: self.options.classes]
 
-    @property
+    @cached_property
     def columns(self) -> dict[str, NDArray[Any]]:
         """Facts of each image beside its label: shape, texture, angle, colour, superclass, boxes…"""
-        if self._columns is None:
-            keys, law = self._law()
-            self._columns = dict(law.columns)
-            if self.split == "scenes":
-                self._columns["boxes"] = self._boxes(keys, law.shapes)
-        return self._columns
+        keys, law = self._law
+        boxes = {"boxes": self._boxes(keys, law.shapes)} if self.split == "scenes" else {}
+        return {**law.columns, **boxes}
 
     def name(self, i: int) -> str:
         """A path-like name: "star/000123-bricks.png"; in conflict "star/star12-house7.png".
 
         conflict: the 12th star, wearing the 7th texture of the class house.
         """
-        law = self._law()[1]
+        law = self._law[1]
         folder = law.classes[law.labels[i]]
         if self.split == "conflict":
-            shape, texture = self._ordinals()
+            shape, texture = self._ordinals
             wearer = SHAPES[law.textures[i, 0]]
             return f"{folder}/{folder}{shape[i]}-{wearer}{texture[i]}.png"
         words = {"shape": SHAPES, "texture": TEXTURES}
@@ -137,7 +132,7 @@ class ShapeSet:
         at = np.asarray(indices, np.int64)
         if at.size and (at.min() < 0 or at.max() >= self.n):
             raise IndexError(f"{self!r} has images 0 to {self.n - 1}, not {int(at.min())} to {int(at.max())}")
-        keys, law = self._law()
+        keys, law = self._law
         out = np.empty((len(at), self.size, self.size, 3), np.uint8)
         mode, turn = SPLITS[self.split].mode, turn_steps(self.options.turn)
         ids = (law.shapes[at], law.textures[at], law.hues[at])
@@ -149,7 +144,7 @@ class ShapeSet:
 
     def mask(self, i: int) -> NDArray[np.uint8]:
         """Of a scene: the shape of each pixel plus one, 0 for the background; uint8 size×size."""
-        keys, law = self._law()
+        keys, law = self._law
         out = np.empty((self.size, self.size), np.uint8)
         scene_mask(out, distance_fields(), keys[i], law.shapes[i], turn_steps(self.options.turn))
         return out
@@ -161,19 +156,18 @@ class ShapeSet:
             return None
         if mode == SCENE:
             return self.mask(i) > 0
-        keys, law = self._law()
+        keys, law = self._law
         out = np.empty((self.size, self.size), np.uint8)
         flat, turn = mode in (SILHOUETTE, SKETCH), turn_steps(self.options.turn)
         single_mask(out, distance_fields(), keys[i], law.shapes[i, 0], turn, flat)
         return np.rot90(out, law.quarters[i]).astype(bool)
 
+    @cached_property
     def _law(self) -> tuple[Keys, Law]:
-        if self._made is None:
-            stream = 2 * list(SPLITS).index(self.split) + (self.options.part == "test")
-            # a few more images than asked for, so that the last block of balanced labels does not depend on n
-            keys = stream_keys(self.seed, stream, self.n + MOST_LABELS)
-            self._made = keys[: self.n], SPLITS[self.split].law(keys, self.options).first(self.n)
-        return self._made
+        stream = 2 * list(SPLITS).index(self.split) + (self.options.part == "test")
+        # a few more images than asked for, so that the last block of balanced labels does not depend on n
+        keys = stream_keys(self.seed, stream, self.n + MOST_LABELS)
+        return keys[: self.n], SPLITS[self.split].law(keys, self.options).first(self.n)
 
     def _boxes(self, keys: Keys, shapes: NDArray[np.int64]) -> NDArray[np.int64]:
         """x0, y0, x1, y1 (half open) of each object, [n, objects, 4], −1 where there is none."""
@@ -184,12 +178,11 @@ class ShapeSet:
         scene_boxes(keys, shapes, turn, self.size, np.concatenate(solid), starts, boxes)
         return boxes
 
+    @cached_property
     def _ordinals(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """How many images up to and with each one have its shape, and its texture."""
-        if self._numbers is None:
-            law = self._law()[1]
-            self._numbers = _running(law.shapes[:, 0]), _running(law.textures[:, 0])
-        return self._numbers
+        law = self._law[1]
+        return _running(law.shapes[:, 0]), _running(law.textures[:, 0])
 
 
 def _running(ids: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -82,8 +82,7 @@ def _bits(keys: Keys, counter: int, low: int, high: int) -> Ids:
 
 
 def _happens(keys: Keys, counter: int, probability: float) -> NDArray[np.bool_]:
-    happens: NDArray[np.bool_] = _bits(keys, counter, 0, (1 << 30) - 1) < round(probability * (1 << 30))
-    return happens
+    return _bits(keys, counter, 0, (1 << 30) - 1) < round(probability * (1 << 30))
 
 
 def balanced(keys: Keys, kinds: int) -> Ids:
@@ -126,14 +125,10 @@ def _bare(keys: Keys, o: Options) -> Law:
     return _law(shapes, SHAPES[: o.classes], shape=shapes)
 
 
-def texture_half(o: Options) -> Ids:
-    """The texture ids of the training half (even) or of the test half (odd)."""
-    half = o.textures or o.part
-    return np.arange(0 if half == "train" else 1, o.classes, 2, dtype=np.int64)
-
-
 def _disjoint(keys: Keys, o: Options) -> Law:
-    shapes, half = balanced(keys, o.classes), texture_half(o)
+    """The training half of the textures has even ids, the test half odd ones."""
+    first = 0 if (o.textures or o.part) == "train" else 1
+    shapes, half = balanced(keys, o.classes), np.arange(first, o.classes, 2, dtype=np.int64)
     return _law(shapes, SHAPES[: o.classes], shape=shapes, texture=half[_bits(keys, 3, 0, len(half) - 1)])
 
 
