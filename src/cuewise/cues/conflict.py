@@ -152,11 +152,9 @@ def texture_sheet(
     overlap = max(2, side // 3)
     have, want = _guide(source), _guide(content.astype(np.float32))
     want = _matched(want, have)
-    step = side - overlap
-    count = (len(range(0, max(height - overlap, 1), step))) * len(range(0, max(width - overlap, 1), step))
-    numbers = rng.random((count, CANDIDATES, 2), dtype=np.float32) * np.float32(1 - 1e-6)
-    sheet: Floats = quilt(source, have, want, numbers, side, overlap, np.float32(1.5))
-    return sheet
+    rows, columns = (len(range(0, max(n - overlap, 1), side - overlap)) for n in (height, width))
+    numbers = rng.random((rows * columns, CANDIDATES, 2), dtype=np.float32) * np.float32(1 - 1e-6)
+    return quilt(source, have, want, numbers, side, overlap, np.float32(1.5))
 
 
 def _guide(image: Floats) -> Floats:

@@ -38,13 +38,11 @@ class Cue(ABC):
     summary: ClassVar[str]  # one line, for lists
     citation: ClassVar[str] = ""
     equation: ClassVar[str] = ""  # in plain text
-    suppresses: ClassVar[bool] = (
-        False  # a filter against texture that keeps the layout: `--suppress` takes it
-    )
+    # a filter against texture that keeps the layout: `--suppress` takes it
+    suppresses: ClassVar[bool] = False
     moves: ClassVar[bool] = False  # content changes its place: boxes and masks of the image no longer fit
-    colour_only: ClassVar[bool] = (
-        True  # `render` is given H×W×3 only; if false, H×W and other channel counts too
-    )
+    # `render` is given H×W×3 only; if false, H×W and other channel counts too
+    colour_only: ClassVar[bool] = True
 
     def draw(self, rng: np.random.Generator, height: int, width: int) -> Drawn:
         """What is random about the result, for an image of that size; nothing by default."""

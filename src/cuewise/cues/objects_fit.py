@@ -26,13 +26,11 @@ def fit(images: Sequence[Pixels], boxes: Sequence[Boxes], rng: np.random.Generat
     """
     if not sum(map(len, boxes)):
         raise UserError("objects: no boxes to fit a template on; give images with annotated objects")
-    features: list[Floats64] = []
-    labels: list[float] = []
+    examples: list[tuple[Floats64, float]] = []
     for image, truth in zip(images, boxes):
-        for x, label in _examples(image, np.asarray(truth, np.float64).reshape(-1, 4), rng):
-            features.append(x.ravel())
-            labels.append(label)
-    weights, _ = logistic(np.stack(features), np.array(labels))
+        examples += _examples(image, np.asarray(truth, np.float64).reshape(-1, 4), rng)
+    windows, labels = zip(*examples)
+    weights, _ = logistic(np.stack(windows).reshape(len(windows), -1), np.array(labels))
     square = weights.reshape(SIDE, SIDE)
     template = ((square + square[:, ::-1]) / 2).astype(np.float32)  # a mirrored image has mirrored boxes
     return Template(template, calibrate(images, boxes, template))

@@ -93,12 +93,8 @@ def sample(
         return PatchParams(d, out_h, out_w, *places)
     if unknown := set(augment) - set(get_args(Augment)):
         raise UserError(f"patch augment {sorted(unknown)[0]!r}: choose from {', '.join(get_args(Augment))}")
-    draws = {
-        "turns": rng.integers(4, size=count) if "rot90" in augment else None,
-        "vflips": rng.integers(2, size=count) if "vflip" in augment else None,
-        "hflips": rng.integers(2, size=count) if "hflip" in augment else None,
-    }
-    turned = {name: tuple(drawn.tolist()) for name, drawn in draws.items() if drawn is not None}
+    kinds = (("turns", "rot90", 4), ("vflips", "vflip", 2), ("hflips", "hflip", 2))
+    turned = {to: tuple(rng.integers(n, size=count).tolist()) for to, name, n in kinds if name in augment}
     return PatchParams(d, out_h, out_w, *places, **turned)
 
 
@@ -150,9 +146,7 @@ def apply(image: Array, params: PatchParams) -> Array:
     count = -(-params.height // d) * -(-params.width // d)
     turned = (params.turns, params.vflips, params.hflips)
     tops, lefts = np.array(params.tops), np.array(params.lefts)
-    if not len(tops) == len(lefts) == count or (
-        any(turned) and any(len(t) not in (0, count) for t in turned)
-    ):
+    if not len(tops) == len(lefts) == count or any(len(t) not in (0, count) for t in turned):
         raise UserError(
             f"patch parameters: {count} patches of {d} pixels are needed, each with its place and turn"
         )

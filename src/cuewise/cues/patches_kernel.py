@@ -8,15 +8,16 @@ import numpy as np
 from llvmlite import ir  # type: ignore[import-untyped]
 from numba import njit, types
 from numba.core import cgutils
-from numba.extending import intrinsic
 from numpy.typing import NDArray
+
+from cuewise.cues.exp2_kernel import intrinsic
 
 Bytes = NDArray[np.uint8]
 Ints = NDArray[np.int64]
 
 
 @intrinsic
-def _copy_bytes(typing: Any, target: Any, source: Any, n: Any) -> Any:
+def _copy(typing: Any, target: Any, source: Any, n: Any) -> Any:
     """memcpy between addresses: a loop over a short row costs several times as much."""
 
     def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
@@ -26,9 +27,6 @@ def _copy_bytes(typing: Any, target: Any, source: Any, n: Any) -> Any:
         return context.get_dummy_value()
 
     return types.void(types.intp, types.intp, types.intp), code
-
-
-_copy: Any = _copy_bytes
 
 
 @njit(cache=True, nogil=True)

@@ -53,11 +53,8 @@ class Gram:
     def __call__(self, image: Bytes, style: Bytes, strength: float) -> Bytes:
         height, width = image.shape[:2]
         side = min(max(min(height, width), LEAST), MOST)
-        size = (
-            max(side, round(height * side / min(height, width))),
-            max(side, round(width * side / min(height, width))),
-        )
-        styled = self.optimise(_resized(image, size), cover(style, *size))
+        tall, wide = (max(side, round(n * side / min(height, width))) for n in (height, width))
+        styled = self.optimise(_resized(image, (tall, wide)), cover(style, tall, wide))
         return mixed(image, _resized(styled, (height, width)), strength)
 
     def optimise(self, image: Bytes, style: Bytes) -> Bytes:

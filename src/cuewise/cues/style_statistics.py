@@ -98,8 +98,7 @@ def scrambled(style: Floats) -> Floats:
     rng = np.random.default_rng(0)
     numbers = rng.random((rows * columns, 24, 2), dtype=np.float32) * np.float32(1 - 1e-6)
     nothing = np.zeros((height, width), np.float32)
-    sheet: Floats = quilt(style, nothing, nothing, numbers, side, overlap, np.float32(0))
-    return sheet
+    return quilt(style, nothing, nothing, numbers, side, overlap, np.float32(0))
 
 
 @lru_cache(maxsize=64)

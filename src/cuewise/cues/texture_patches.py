@@ -33,13 +33,11 @@ class Places:
         return cls((one, two), values["scale"])
 
 
-@dataclass(frozen=True)
-class Patches:
-    """Example patches with where they were cut, as `Places`."""
+@dataclass(frozen=True, kw_only=True)
+class Patches(Places):
+    """Example patches with where they were cut."""
 
     examples: tuple[Pixels, Pixels]
-    boxes: Boxes
-    scale: float = 1.0
 
 
 def patch_side(height: int, width: int, rule: str = "auto") -> int:
@@ -80,7 +78,7 @@ def cut_patches(image: Pixels, places: Places) -> Patches:
         size = _enlarged(image.shape[0], image.shape[1], places.boxes[0][2], places.scale)
         image = np.asarray(cv2.resize(image, size[::-1], interpolation=cv2.INTER_CUBIC), np.uint8)
     one, two = (np.ascontiguousarray(image[y : y + h, x : x + w]) for y, x, h, w in places.boxes)
-    return Patches((one, two), places.boxes, places.scale)
+    return Patches(places.boxes, places.scale, examples=(one, two))
 
 
 def extract_patches(

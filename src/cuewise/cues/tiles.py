@@ -19,12 +19,8 @@ def shuffle_tiles(image: Pixels, order: np.ndarray[tuple[int], np.dtype[np.int64
     """
     height, width = image.shape[0] // tiles, image.shape[1] // tiles
     inner = image[: height * tiles, : width * tiles]
-    cut = (
-        inner.reshape(tiles, height, tiles, width, -1)
-        .swapaxes(1, 2)
-        .reshape(tiles * tiles, height, width, -1)
-    )
-    joined = cut[order].reshape(tiles, tiles, height, width, -1).swapaxes(1, 2).reshape(inner.shape)
+    cut = inner.reshape(tiles, height, tiles, width, -1).swapaxes(1, 2)  # row, column, then pixels of a tile
+    joined = cut[order // tiles, order % tiles].reshape(cut.shape).swapaxes(1, 2).reshape(inner.shape)
     out = image.copy()
     out[: height * tiles, : width * tiles] = joined
     return out

@@ -16,6 +16,21 @@ FLOAT, INT = ir.FloatType(), ir.IntType(32)
 FLOATS, INTS = ir.VectorType(FLOAT, LANES), ir.VectorType(INT, LANES)
 
 
+def load(builder: Any, address: Any, kind: Any, align: int = 1) -> Any:
+    """A value of that type from an address."""
+    return builder.load(builder.inttoptr(address, kind.as_pointer()), align=align)
+
+
+def store(builder: Any, value: Any, address: Any, align: int = 1) -> None:
+    builder.store(value, builder.inttoptr(address, value.type.as_pointer()), align=align)
+
+
+def splat(builder: Any, value: Any, count: int) -> Any:
+    """A vector with the same number in each of `count` lanes."""
+    one = builder.insert_element(ir.Constant(ir.VectorType(value.type, count), ir.Undefined), value, INT(0))
+    return builder.shuffle_vector(one, one, ir.Constant(ir.VectorType(INT, count), [0] * count))
+
+
 class Vectors:
     """Builds operations on whole vectors; an address is an integer of the size of a pointer."""
 
@@ -24,20 +39,18 @@ class Vectors:
 
     def load(self, address: Any, kind: Any = FLOATS) -> Any:
         """LANES numbers from any address."""
-        return self.builder.load(self.builder.inttoptr(address, kind.as_pointer()), align=4)
+        return load(self.builder, address, kind, align=4)
 
     def store(self, vector: Any, address: Any) -> None:
-        self.builder.store(vector, self.builder.inttoptr(address, vector.type.as_pointer()), align=4)
+        store(self.builder, vector, address, align=4)
 
     def splat(self, value: Any) -> Any:
         """The same number in every lane."""
-        kind = ir.VectorType(value.type, LANES)
-        one = self.builder.insert_element(ir.Constant(kind, ir.Undefined), value, INT(0))
-        return self.builder.shuffle_vector(one, one, ir.Constant(INTS, [0] * LANES))
+        return splat(self.builder, value, LANES)
 
     def number(self, address: Any) -> Any:
         """The float32 at an address, in every lane."""
-        return self.splat(self.builder.load(self.builder.inttoptr(address, FLOAT.as_pointer()), align=4))
+        return self.splat(load(self.builder, address, FLOAT, align=4))
 
     def fma(self, a: Any, b: Any, c: Any) -> Any:
         """a·b + c, rounded once."""

@@ -34,28 +34,21 @@ class Corruption:
     function: Callable[[CorruptionInput, int, np.random.Generator], Bytes]
 
 
-def _table() -> dict[str, Corruption]:
-    counted: dict[str, tuple[Any, ...]] = {
-        "noise": (noise.gaussian_noise, noise.shot_noise, noise.impulse_noise),
-        "blur": (blur.defocus_blur, blur.glass_blur, blur.motion_blur, blur.zoom_blur),
-        "weather": (weather.snow, weather.frost, weather.fog, weather.brightness),
-        "digital": (digital.contrast, digital.elastic_transform, digital.pixelate, digital.jpeg_compression),
-    }
-    extra = {
-        "noise": noise.speckle_noise,
-        "blur": blur.gaussian_blur,
-        "weather": spatter,
-        "digital": digital.saturate,
-    }
-    rows = [Corruption(f.__name__, family, True, f) for family, fs in counted.items() for f in fs]
-    rows += [Corruption(f.__name__, family, False, f) for family, f in extra.items()]
-    return {row.name: row for row in rows}
-
-
-CORRUPTIONS: dict[str, Corruption] = _table()
+# by family: those that count in the mean corruption error, and an extra one
+_FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
+    "noise": ((noise.gaussian_noise, noise.shot_noise, noise.impulse_noise), noise.speckle_noise),
+    "blur": ((blur.defocus_blur, blur.glass_blur, blur.motion_blur, blur.zoom_blur), blur.gaussian_blur),
+    "weather": ((weather.snow, weather.frost, weather.fog, weather.brightness), spatter),
+    "digital": (
+        (digital.contrast, digital.elastic_transform, digital.pixelate, digital.jpeg_compression),
+        digital.saturate,
+    ),
+}
+_COUNTED = [Corruption(f.__name__, family, True, f) for family, (fs, _) in _FUNCTIONS.items() for f in fs]
+_EXTRA = [Corruption(f.__name__, family, False, f) for family, (_, f) in _FUNCTIONS.items()]
+CORRUPTIONS: dict[str, Corruption] = {c.name: c for c in _COUNTED + _EXTRA}
 FAMILIES: dict[str, tuple[str, ...]] = {
-    family: tuple(c.name for c in CORRUPTIONS.values() if c.in_mce and c.family == family)
-    for family in ("noise", "blur", "weather", "digital")
+    family: tuple(f.__name__ for f in counted) for family, (counted, _) in _FUNCTIONS.items()
 }
 
 

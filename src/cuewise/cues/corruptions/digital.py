@@ -96,8 +96,7 @@ def jpeg_compression(source: CorruptionInput, severity: int, rng: np.random.Gene
 def _jpeg(image: Any, quality: int, space: str) -> Bytes:
     """Through JPEG with the accurate transform and chroma at half size: cv2 writes the same bytes as Pillow."""
     data = cv2.imencode(".jpg", np.ascontiguousarray(image), [cv2.IMWRITE_JPEG_QUALITY, quality])[1]
-    out: Bytes = simplejpeg.decode_jpeg(data, space, fastdct=False, fastupsample=False)
-    return out
+    return simplejpeg.decode_jpeg(data, space, fastdct=False, fastupsample=False)
 
 
 def box_windows(side: int, small: int) -> NDArray[np.int64]:

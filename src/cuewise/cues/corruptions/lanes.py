@@ -10,9 +10,12 @@ from typing import Any
 
 import numpy as np
 from llvmlite import ir  # type: ignore[import-untyped]
-from numba import extending, njit, types
+from numba import njit, types
 from numba.core import cgutils
 from numpy.typing import NDArray
+
+from cuewise.cues.exp2_kernel import intrinsic
+from cuewise.cues.vector_ir import load, splat, store
 
 Bytes = NDArray[np.uint8]
 Words = NDArray[np.uint64]
@@ -20,25 +23,11 @@ Shorts = NDArray[np.uint16]
 
 U = np.uint64  # unsigned indices spare numba's check for negative ones
 BLOCK = 16  # lanes of 16 bits
-intrinsic: Any = extending.intrinsic  # its types describe the builder, not the call
 _I8, _I16, _I32 = ir.IntType(8), ir.IntType(16), ir.IntType(32)
 
 
 def _constant(kind: Any, value: int) -> Any:
     return ir.Constant(kind, [value] * kind.count)
-
-
-def _splat(builder: Any, value: Any, kind: Any) -> Any:
-    one = builder.insert_element(ir.Constant(kind, ir.Undefined), value, _I32(0))
-    return builder.shuffle_vector(one, one, _constant(ir.VectorType(_I32, kind.count), 0))
-
-
-def _load(builder: Any, address: Any, kind: Any) -> Any:
-    return builder.load(builder.inttoptr(address, kind.as_pointer()), align=1)
-
-
-def _store(builder: Any, vector: Any, address: Any) -> None:
-    builder.store(vector, builder.inttoptr(address, vector.type.as_pointer()), align=1)
 
 
 @intrinsic
@@ -48,13 +37,13 @@ def between_rows(typing: Any, upper: Any, lower: Any, part: Any, target: Any, bl
     def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         upper, lower, part, target, blocks = args
         kind = ir.VectorType(_I16, BLOCK)
-        b = _splat(builder, builder.trunc(part, _I16), kind)
+        b = splat(builder, builder.trunc(part, _I16), BLOCK)
         a = builder.sub(_constant(kind, 256), b)
         with cgutils.for_range(builder, blocks, intp=upper.type) as loop:
             x = builder.mul(loop.index, upper.type(2 * BLOCK))
-            one, two = (_load(builder, builder.add(p, x), kind) for p in (upper, lower))
+            one, two = (load(builder, builder.add(p, x), kind) for p in (upper, lower))
             total = builder.add(builder.add(builder.mul(one, a), builder.mul(two, b)), _constant(kind, 128))
-            _store(builder, builder.lshr(total, _constant(kind, 8)), builder.add(target, x))
+            store(builder, builder.lshr(total, _constant(kind, 8)), builder.add(target, x))
         return context.get_dummy_value()
 
     return types.void(*[types.intp] * 5), code
@@ -70,8 +59,8 @@ def between_columns(typing: Any, line: Any, columns: Any, parts: Any, target: An
         with cgutils.for_range(builder, count, intp=word) as loop:
             x = builder.mul(loop.index, word(8))
             column = builder.load(builder.inttoptr(builder.add(columns, x), word.as_pointer()))
-            pixels = _load(builder, builder.add(line, builder.mul(column, word(8))), pair)
-            weights = _load(builder, builder.add(parts, builder.add(x, x)), pair)
+            pixels = load(builder, builder.add(line, builder.mul(column, word(8))), pair)
+            weights = load(builder, builder.add(parts, builder.add(x, x)), pair)
             product = builder.mul(pixels, weights)
             left, right = (
                 builder.shuffle_vector(
@@ -80,7 +69,7 @@ def between_columns(typing: Any, line: Any, columns: Any, parts: Any, target: An
                 for k in (0, 4)
             )
             total = builder.add(left, right)
-            _store(builder, builder.lshr(total, _constant(total.type, 5)), builder.add(target, x))
+            store(builder, builder.lshr(total, _constant(total.type, 5)), builder.add(target, x))
         return context.get_dummy_value()
 
     return types.void(*[types.intp] * 5), code
@@ -93,7 +82,7 @@ def mixed(typing: Any, p: Any, q: Any, r: Any, s: Any, wp: Any, wq: Any, wr: Any
     def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         wide, narrow = ir.VectorType(_I32, 4), ir.VectorType(_I8, 4)
         products = [
-            builder.mul(builder.zext(builder.bitcast(pixel, narrow), wide), _splat(builder, weight, wide))
+            builder.mul(builder.zext(builder.bitcast(pixel, narrow), wide), splat(builder, weight, 4))
             for pixel, weight in zip(args[:4], args[4:])
         ]
         total = builder.add(builder.add(products[0], products[1]), builder.add(products[2], products[3]))

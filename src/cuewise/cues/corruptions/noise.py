@@ -135,8 +135,7 @@ def draw(values: Bytes, table: NDArray[np.uint32], seed: NDArray[np.uint64], out
 
 @lru_cache(maxsize=32)
 def _table(laws: Callable[[Any], Laws], strength: float) -> NDArray[np.uint32]:
-    table: NDArray[np.uint32] = alias_tables(laws(strength))
-    return table
+    return alias_tables(laws(strength))
 
 
 def _noise(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import product
 from typing import Any
 
 import cv2
@@ -133,13 +134,9 @@ def streak_taps(radius: int, sigma: float, degrees: float, scale: float) -> Taps
         y, x = t * down, t * right
         y0, x0 = math.floor(y), math.floor(x)
         b, a = y - y0, x - x0
-        for dy, dx, share in (
-            (0, 0, (1 - b) * (1 - a)),
-            (0, 1, (1 - b) * a),
-            (1, 0, b * (1 - a)),
-            (1, 1, b * a),
-        ):
-            positions[y0 + dy, x0 + dx] = positions.get((y0 + dy, x0 + dx), 0.0) + w * share
+        for (dy, down_share), (dx, right_share) in product(enumerate((1 - b, b)), enumerate((1 - a, a))):
+            place = y0 + dy, x0 + dx
+            positions[place] = positions.get(place, 0.0) + w * (down_share * right_share)
     return gather(positions)
 
 
