@@ -108,12 +108,7 @@ def jittered(x: Tensor, order: Tensor, factors: Tensor, shift: Tensor) -> Tensor
     device = x.device
     on_device = factors.to(device, non_blocking=True), shift.to(device, non_blocking=True).float()
     for place in range(order.shape[1]):
-        for code in (
-            color_kernel.BRIGHTNESS,
-            color_kernel.CONTRAST,
-            color_kernel.SATURATION,
-            color_kernel.HUE,
-        ):
+        for code in color_kernel.OPERATIONS:
             rows = rows_where(order[:, place] == code, device)
             if rows is not None:
                 x[rows] = _operated(x[rows], code, on_device[0][rows], on_device[1][rows])
@@ -179,18 +174,8 @@ def patched(x: Tensor, sides: Tensor, corners: Tensor, turns: Tensor) -> Tensor:
         quarters, vflip, hflip = (of_tile(t) for t in turns.unbind(2))
         i = torch.where(vflip > 0, d - 1 - i, i)
         j = torch.where(hflip > 0, d - 1 - j, j)
-        i, j = (
-            torch.where(
-                quarters == 0,
-                i,
-                torch.where(quarters == 1, j, torch.where(quarters == 2, d - 1 - i, d - 1 - j)),
-            ),
-            torch.where(
-                quarters == 0,
-                j,
-                torch.where(quarters == 1, d - 1 - i, torch.where(quarters == 2, d - 1 - j, i)),
-            ),
-        )
+        turned = (i, j, d - 1 - i, d - 1 - j), (j, d - 1 - i, d - 1 - j, i)  # by 0, 1, 2, 3 quarters
+        i, j = (torch.stack(places).gather(0, quarters[None])[0] for places in turned)
     source = (of_tile(corners[..., 0]) + i) * size + of_tile(corners[..., 1]) + j
     return x.flatten(1, 2).gather(1, source.flatten(1)[..., None].expand(-1, -1, 3)).view_as(x)
 
@@ -205,10 +190,8 @@ def diffused(images: Tensor, sizes: Tensor, steps: Tensor, kappa: float, gamma: 
     height, width = (s[:, None, None, None] for s in sizes.to(device, non_blocking=True).unbind(1))
     rows = torch.arange(x.shape[2], device=device)[None, None, :, None]
     columns = torch.arange(x.shape[3], device=device)[None, None, None, :]
-    open_to = {
-        2: rows[:, :, 1:] < height,
-        3: columns[..., 1:] < width,
-    }  # whether both pixels of a difference are inside
+    # whether both pixels of a difference are inside
+    open_to = {2: rows[:, :, 1:] < height, 3: columns[..., 1:] < width}
     left = steps.to(device, non_blocking=True)[:, None, None, None]
     for step in range(int(steps.max())):
         change = torch.zeros_like(x)

@@ -14,7 +14,7 @@ from cuewise.kernels import kernel, part
 Row = NDArray[np.uint8]  # 3·W bytes
 f32 = np.float32
 
-BRIGHTNESS, CONTRAST, SATURATION, HUE = 1, 2, 3, 4
+BRIGHTNESS, CONTRAST, SATURATION, HUE = OPERATIONS = (1, 2, 3, 4)
 
 
 @part

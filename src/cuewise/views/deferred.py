@@ -6,7 +6,7 @@ What is drawn is what the host would draw, number for number; pixels agree withi
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -121,9 +121,7 @@ class DeferredViews:
                     patched = batched.patched(shown.repeat_interleave(count, 0), *made)
                     negatives[negative.role] = patched.to(torch.uint8).unflatten(0, (len(shown), count))
         made_of = {n.role: negatives[n.role] for n in self.views.negatives}
-        return Batch(
-            {**views, **made_of}, batch.index, facts, batch.epoch, batch.step, batch.skipped, batch.broken
-        )
+        return replace(batch, views={**views, **made_of}, facts=facts)
 
     def rendered(self, source: Tensor, sizes: Tensor, d: DrawnViews, size: int, recipe: Any) -> Tensor:
         """One role: N×S×S×3 whole grey levels as float32."""
@@ -172,10 +170,7 @@ def packed_patches(drawn: Sequence[ViewsParams], role: str) -> DrawnPatches:
     """The patch negatives of one role of all images of a batch, image by image."""
     each: list[PatchParams] = [p for d in drawn for p in d.negatives[role]]
     most = max(len(p.tops) for p in each)
-    corners, turns = (
-        torch.zeros(len(each), most, 2, dtype=torch.int64),
-        torch.zeros(len(each), most, 3, dtype=torch.int64),
-    )
+    corners, turns = (torch.zeros(len(each), most, n, dtype=torch.int64) for n in (2, 3))
     for row, p in enumerate(each):
         n = len(p.tops)
         corners[row, :n] = torch.tensor([p.tops, p.lefts]).T

@@ -7,7 +7,7 @@ is a crop of it, the others are crops of the dilated box, of the whole image, or
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Protocol
 
 import numpy as np
@@ -139,9 +139,9 @@ class ObjectCrops:
         self, box: Region, u: list[float], height: int, width: int
     ) -> tuple[Region | None, Region | None] | None:
         """The regions of the object's view and of the other one; None where a shifted box fits nowhere."""
-        own = Region(box.top, box.left, box.height, box.width, self.low)
+        own = replace(box, low=self.low)
         if self.mode == "scene":
-            return Region(box.top, box.left, box.height, box.width, 1.0, whole=True), None
+            return replace(box, low=1.0, whole=True), None
         if self.mode == "dilate":
             return own, dilated(box, self.dilation, self.reference, height, width)
         radius = SHIFT * min(1.0, min(height, width) / 224) if self.radius is None else self.radius

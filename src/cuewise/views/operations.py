@@ -18,12 +18,7 @@ from cuewise.views.suppress import suppressed
 
 Pixels = NDArray[np.uint8]  # H×W×3, RGB
 
-_CODES = {
-    "b": color_kernel.BRIGHTNESS,
-    "c": color_kernel.CONTRAST,
-    "s": color_kernel.SATURATION,
-    "h": color_kernel.HUE,
-}
+_CODES = dict(zip("bcsh", color_kernel.OPERATIONS))
 ORDERS: dict[str, Any] = {  # letters → four codes, 0 where there is no more
     "".join(letters): tuple(_CODES[c] for c in letters) + (0,) * (4 - n)
     for n in range(5)
@@ -56,17 +51,14 @@ def apply(image: Pixels, params: ViewParams, size: int, styles: Styles = DRAWN) 
         out = apply_own(out, params)
     rows = out.reshape(size, 3 * size)
     if params.jitter or params.gray:
-        _color(rows, params.jitter or _NO_JITTER, params.gray)
+        jitter = params.jitter or _NO_JITTER
+        factors = (np.float32(jitter.brightness), np.float32(jitter.contrast), np.float32(jitter.saturation))
+        color_kernel.color(rows, ORDERS[jitter.order], factors, hue_shift(jitter), params.gray)
     if params.blur:
         blur_kernel.blur(rows, params.blur, _scratch(blur_kernel.scratch_bytes(size, params.blur)))
     if params.solarize is not None:
         color_kernel.solarize(out.reshape(-1), params.solarize)
     return rotate_kernel.turned(out, params.rotation // 90) if params.rotation else out
-
-
-def _color(rows: Pixels, jitter: Jitter, gray: bool) -> None:
-    factors = (np.float32(jitter.brightness), np.float32(jitter.contrast), np.float32(jitter.saturation))
-    color_kernel.color(rows, ORDERS[jitter.order], factors, hue_shift(jitter), gray)
 
 
 def hue_shift(jitter: Jitter) -> int:

@@ -21,17 +21,13 @@ class Crop:
 
 
 @dataclass(frozen=True, slots=True)
-class Region:
+class Region(Crop):
     """A rectangle of the source image that a crop is taken from, e.g. the box of an object.
 
     low    least share of the region that the crop has; None: the recipe's
     whole  the crop is the region itself
     """
 
-    top: int
-    left: int
-    height: int
-    width: int
     low: float | None = None
     whole: bool = False
 
@@ -101,19 +97,13 @@ class ViewParams:
     def from_dict(cls, values: Mapping[str, Any]) -> ViewParams:
         """The inverse of `to_dict`."""
         plain = dict(values)
-        jitter, style = plain.pop("jitter", None), plain.pop("style", None)
-        suppress, region = plain.pop("suppress", None), plain.pop("region", None)
-        return cls(
-            crop=Crop(**plain.pop("crop")),
-            jitter=None if jitter is None else Jitter(**jitter),
-            style=None if style is None else StyleDraw(**style),
-            suppress=None
-            if suppress is None
-            else Suppress(suppress["kind"], _pairs(suppress["drawn"]), _pairs(suppress["options"])),
-            own=_pairs(plain.pop("own", ())),
-            region=None if region is None else Region(**region),
-            **plain,
-        )
+        for name, kind in (("crop", Crop), ("jitter", Jitter), ("style", StyleDraw), ("region", Region)):
+            if plain.get(name) is not None:
+                plain[name] = kind(**plain[name])
+        if (found := plain.get("suppress")) is not None:
+            plain["suppress"] = Suppress(found["kind"], _pairs(found["drawn"]), _pairs(found["options"]))
+        plain["own"] = _pairs(plain.get("own", ()))
+        return cls(**plain)
 
 
 def _pairs(values: Iterable[Sequence[Any]]) -> tuple[tuple[str, Any], ...]:

@@ -54,28 +54,23 @@ def match(
     listed = list(manifest(Path(place)))
     made = {source: names[name] if name else -1 for source, name in listed if not name or name in names}
     stems = {} if listed else {stem(name): i for name, i in names.items()}
-    partners = np.empty(len(data), np.int64)
-    taken: dict[str, int] = {}
-    missing = []
+    partners: dict[str, int | None] = {}
     for i in range(len(data)):
         name = data.name(i)
-        if name in taken:
+        if name in partners:
             raise UserError(
                 f"two images are called {name}, and {place} cannot distinguish them; train on one set at a time, or "
                 "put both below one folder"
             )
-        taken[name] = i
-        found = made.get(name) if listed else stems.get(stem(name))
-        if found is None:
-            missing.append(name)
-        partners[i] = -1 if found is None else found
+        partners[name] = made.get(name) if listed else stems.get(stem(name))
+    missing = [name for name, found in partners.items() if found is None]
     if missing:
         raise UserError(
             f"{option} {place} has no {kind} of {missing[0]}"
             + (f" and {len(missing) - 1} more" if len(missing) > 1 else "")
             + f" ({len(data)} images): finish it with `cuewise make {kind} DATA {place}`"
         )
-    return partners
+    return np.array(list(partners.values()), np.int64)
 
 
 def manifest(folder: Path) -> Iterator[tuple[str, str | None]]:

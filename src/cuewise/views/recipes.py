@@ -47,9 +47,8 @@ class Recipe:
     style_strength: Range = (1.0, 1.0)
     style_count: int = 64  # styles a view chooses from, see `Styles`
     own: tuple[str, ...] = ()  # the user's augmentations, by their registered names
-    suppress: str | None = (
-        None  # filter against texture, of a share suppress_p of the views; those are not blurred
-    )
+    # filter against texture, of a share suppress_p of the views; those are not blurred
+    suppress: str | None = None
     suppress_p: float = 0.0
     suppress_options: Options = ()  # of the filter
     suppress_copies: int = 0  # sets of copies made beforehand, one of which is drawn

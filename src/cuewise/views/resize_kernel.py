@@ -1,7 +1,7 @@
 """Crop and resize with Pillow's bilinear arithmetic, to the bit: 22-bit weights, 8 bits between the passes.
 
 The innermost sums are written as vectors in the compiler's own language, because it would not vectorise them by
-itself; so they run on every processor it knows. They stand in this file because numba's cache looks at one file only.
+itself; so they run on every processor it knows.
 """
 
 from __future__ import annotations
@@ -14,9 +14,10 @@ import numpy as np
 from llvmlite import ir  # type: ignore[import-untyped]
 from numba import types
 from numba.core import cgutils
-from numba.extending import intrinsic
 from numpy.typing import NDArray
 
+from cuewise.cues.exp2_kernel import intrinsic
+from cuewise.cues.vector_ir import load, splat, store
 from cuewise.kernels import kernel, part
 
 Pixels = NDArray[np.uint8]
@@ -51,13 +52,12 @@ def _weigher(rows: int, lanes: int, stored: int) -> Weigher:
             for r in range(rows):
                 to = builder.add(target, builder.mul(target_step, step.type(r)))
                 part = _part(builder, sums, r * lanes, stored)
-                builder.store(part, builder.inttoptr(to, part.type.as_pointer()), align=1)
+                store(builder, part, to)
             return context.get_dummy_value()
 
         return types.void(*[types.intp] * 7), code
 
-    made: Any = intrinsic(weigh)
-    return cast(Weigher, made)
+    return cast(Weigher, intrinsic(weigh))
 
 
 def _sums(builder: Any, addresses: list[Any], tap_step: Any, weights: Any, n: Any, lanes: int) -> Any:
@@ -68,17 +68,13 @@ def _sums(builder: Any, addresses: list[Any], tap_step: Any, weights: Any, n: An
     builder.store(ir.Constant(wide, [1 << (BITS - 1)] * count), total)
     with cgutils.for_range(builder, n, intp=n.type) as loop:
         offset = builder.mul(loop.index, tap_step)
-        parts = [_load(builder, builder.add(address, offset), lanes) for address in addresses]
+        parts = [load(builder, builder.add(a, offset), ir.VectorType(_I8, lanes)) for a in addresses]
         at = builder.add(weights, builder.mul(loop.index, n.type(4)))
-        weight = builder.load(builder.inttoptr(at, _I32.as_pointer()), align=4)
-        product = builder.mul(builder.zext(_join(builder, parts), wide), _splat(builder, weight, count))
+        weight = load(builder, at, _I32, align=4)
+        product = builder.mul(builder.zext(_join(builder, parts), wide), splat(builder, weight, count))
         builder.store(builder.add(builder.load(total), product), total)
     shifted = builder.lshr(builder.load(total), ir.Constant(wide, [BITS] * count))
     return builder.trunc(shifted, ir.VectorType(_I8, count))
-
-
-def _load(builder: Any, address: Any, lanes: int) -> Any:
-    return builder.load(builder.inttoptr(address, ir.VectorType(_I8, lanes).as_pointer()), align=1)
 
 
 def _join(builder: Any, parts: list[Any]) -> Any:
@@ -93,11 +89,6 @@ def _join(builder: Any, parts: list[Any]) -> Any:
 def _part(builder: Any, vector: Any, first: int, count: int) -> Any:
     mask = ir.Constant(ir.VectorType(_I32, count), list(range(first, first + count)))
     return builder.shuffle_vector(vector, vector, mask)
-
-
-def _splat(builder: Any, value: Any, count: int) -> Any:
-    one = builder.insert_element(ir.Constant(ir.VectorType(_I32, count), ir.Undefined), value, _I32(0))
-    return builder.shuffle_vector(one, one, ir.Constant(ir.VectorType(_I32, count), [0] * count))
 
 
 # the same pixel of four rows: reads and writes four bytes each, of which the fourth is to be overwritten

@@ -35,9 +35,8 @@ class SceneObjects:
     def draw(self, sample: Sample, rng: np.random.Generator, views: int) -> tuple[Region | None, ...]:
         height, width = sample.image.shape[:2]
         u: list[float] = rng.random(_PICKS).tolist()
-        order_seed = int(
-            rng.integers(2**63)
-        )  # however many boxes there are, later draws stay where they were
+        # however many boxes there are, later draws stay where they were
+        order_seed = int(rng.integers(2**63))
         found = large_enough(self.source.boxes(sample), self.smallest)
         if len(found) < 2:
             return (None,) * views

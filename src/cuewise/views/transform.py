@@ -206,7 +206,7 @@ def _decided(recipe: Recipe, filtered: bool) -> Recipe:
     return replace(recipe, suppress_p=float(filtered))
 
 
-def corners(place: Region | Crop | None) -> NDArray[np.float32]:
+def corners(place: Crop | None) -> NDArray[np.float32]:
     """left, top, right, bottom of a rectangle; −1 without."""
     if place is None:
         return np.full(4, -1, np.float32)

@@ -28,13 +28,7 @@ class PatchNegative(Negative):
     @classmethod
     def build(cls, source: str, count: int, options: Mapping[str, Any], data: Dataset, seed: int) -> Self:
         sizes = patches.parse_range(options["patch_size"]) if options["patch_size"] else None
-        return cls(
-            source,
-            count,
-            sizes,
-            options["overlap"] or "allow",
-            tuple(options["patch_augment"]),
-        )
+        return cls(source, count, sizes, options["overlap"] or "allow", tuple(options["patch_augment"]))
 
     def sample(self, rng: np.random.Generator, size: int) -> tuple[patches.PatchParams, ...]:
         return tuple(
