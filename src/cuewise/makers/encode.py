@@ -47,9 +47,7 @@ class Format:
     def encode(self, image: Image) -> bytes:
         """The bytes of a file."""
         if self.name == "jpeg":
-            whole = np.ascontiguousarray(image)
-            data: bytes = simplejpeg.encode_jpeg(whole, self.quality, "RGB", "444")
-            return data
+            return simplejpeg.encode_jpeg(np.ascontiguousarray(image), self.quality, "RGB", "444")
         if self.name == "webp":
             out = io.BytesIO()
             Pillow.fromarray(image).save(out, "WEBP", quality=self.quality, method=2)

@@ -10,7 +10,7 @@ import multiprocessing
 import os
 import time
 from collections import Counter, deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
@@ -65,7 +65,7 @@ class WorkOrder:
         return Done(made.index, sum(len(data) for _, data in made.files), made.broken)
 
 
-def run(order: WorkOrder, items: Sequence[int], workers: int) -> Iterator[Done]:
+def run(order: WorkOrder, items: Sequence[int], workers: int) -> Generator[Done]:
     """Make all items; with no workers in this process, else in that many processes, in any order."""
     if workers == 0:
         renderer, journal = Renderer(order.spec), order.store.journal(new_name())
@@ -148,9 +148,8 @@ class WorkerPool:
 
     def _feed(self, worker: Worker) -> None:
         size = int(CHUNK_SECONDS / self.seconds) if self.seconds else 1
-        fair = -(
-            -len(self.left) // (2 * len(self.workers) or 1)
-        )  # the last chunks are small: all end together
+        # the last chunks are small: all end together
+        fair = -(-len(self.left) // (2 * len(self.workers) or 1))
         size = max(1, min(size, CHUNK_MOST, fair))
         worker.chunk = [self.left.popleft() for _ in range(min(size, len(self.left)))]
         if worker.chunk:

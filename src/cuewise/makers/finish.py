@@ -59,9 +59,8 @@ def all_rows(order: WorkOrder, records: Records, wanted: int) -> Iterator[dict[s
 def preview_path(order: WorkOrder) -> Path:
     """In the folder itself, unless it would count as an image of the set there."""
     nested = not order.layout.stems.flat or all("/" in before for before, _ in order.layout.variants)
-    return (
-        order.store.folder if nested and not order.layout.shard_size else order.store.hidden
-    ) / "preview.png"
+    folder = order.store.folder if nested and not order.layout.shard_size else order.store.hidden
+    return folder / "preview.png"
 
 
 def preview_pairs(order: WorkOrder, chosen: Maker, records: Records) -> Iterator[list[Image]]:

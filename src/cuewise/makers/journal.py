@@ -76,8 +76,7 @@ class Records:
             self._open[number] = open(self.files[number], "rb")  # noqa: SIM115  # closed in `close`
         handle = self._open[number]
         handle.seek(int(self.at[item]))
-        rows: list[dict[str, Any]] = json.loads(handle.readline())["rows"]
-        return rows
+        return json.loads(handle.readline())["rows"]
 
     def close(self) -> None:
         """Close the files."""

@@ -40,8 +40,7 @@ def _arrow() -> Any:
 def write_rows(file: BinaryIO, rows: Iterable[Row], form: str) -> None:
     """All rows into an open file."""
     if form == "jsonl":
-        for row in rows:
-            file.write(to_line(row))
+        file.writelines(map(to_line, rows))
         return
     arrow = _arrow()
     types = {name: arrow.int64() for name in _NUMBERS} | {name: arrow.string() for name in _TEXTS}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -28,7 +27,9 @@ def mirror(dataset: Dataset, end: str, *, folders: Sequence[str] = ("",), both: 
     stems = Stems(dataset.name, len(dataset), files)
     sources = np.arange(len(dataset), dtype=np.int64)[:, None]
     variants = tuple((folder, behind) for folder in folders)
-    return Layout(dataset, sources, stems, variants, originals, class_facts(dataset))
+    labels = None if dataset.labels is None else dataset.labels.tolist()
+    facts = {} if labels is None else {"class": [dataset.classes[k] for k in labels]}
+    return Layout(dataset, sources, stems, variants, originals, facts)
 
 
 def original_endings(dataset: Dataset, own: str) -> list[str]:
@@ -38,13 +39,6 @@ def original_endings(dataset: Dataset, own: str) -> list[str]:
         (ending(dataset.name(i)) if stored[id(dataset.locate(i)[0])] else own) or own
         for i in range(len(dataset))
     ]
-
-
-def class_facts(dataset: Dataset) -> dict[str, Sequence[Any]]:
-    """The class of each image, where the set has labels."""
-    if dataset.labels is None:
-        return {}
-    return {"class": [dataset.classes[k] for k in dataset.labels.tolist()]}
 
 
 def in_shards(layout: Layout, images: int) -> Layout:

@@ -68,7 +68,7 @@ class Stems:
     def __init__(
         self, name: Callable[[int], str], count: int, files: Callable[[str, int], Iterable[str]]
     ) -> None:
-        self.name, self.count = name, count
+        self.name = name
         self.changed: dict[int, str] = {}
         taken = folders(safe_stem(name(i)) for i in range(count))
         self.flat = False  # whether one lies in no folder
@@ -82,9 +82,6 @@ class Stems:
             taken |= keys
             if stem != plain:
                 self.changed[i] = stem
-
-    def __len__(self) -> int:
-        return self.count
 
     def __getitem__(self, i: int) -> str:
         return self.changed[i] if i in self.changed else safe_stem(self.name(i))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cache, partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,22 +58,18 @@ def partners_of(
     """For each image another one of its class, or one of another class, whose object is known; an error without one."""
     if dataset.labels is None:
         raise UserError(f"make {kind}: SRC has no classes; give one folder per class, or ground=removed")
-    known: dict[int, bool] = {}
+    known = cache(partial(has_object, masks))
     out = []
     for i, seed in enumerate(seeds):
         rows = np.flatnonzero((dataset.labels == dataset.labels[i]) == same)
         order = np.random.default_rng(seed).permutation(rows[rows != i]).tolist()
-        for j in order:
-            if j not in known:
-                known[j] = bool(has_object(masks, j))
-            if known[j]:
-                out.append(j)
-                break
-        else:
+        partner = next(filter(known, order), None)
+        if partner is None:
             which = "another image of its class" if same else "an image of another class"
             raise UserError(
                 f"make {kind}: {dataset.name(i)} has no partner: {which} with a known object is not there"
             )
+        out.append(partner)
     return out
 
 

@@ -68,7 +68,8 @@ class OutOfContext(Maker):
         names = np.array(objects.classes)[objects.labels]
         everything = Dataset([*dataset.sources, *objects.sources, *masks.sources])
         first, second = dataset.starts[-1], dataset.starts[-1] + objects.starts[-1]
-        rows, facts = [], []
+        rows: list[tuple[int, int, int]] = []
+        facts: dict[str, list[Any]] = {"label": [], "out": [], "own": []}
         for i in scenes:
             rng = np.random.default_rng(item_seed(seed, self.name, dataset.name(i)))
             own = own_objects(dataset, i)
@@ -79,18 +80,13 @@ class OutOfContext(Maker):
             picked, mask = pairs[rng.choice(np.flatnonzero(known))]
             at = i if dataset.selection is None else int(dataset.selection[i])
             rows.append((at, first + picked, second + mask))
-            facts.append(
-                {
-                    "label": str(names[picked]),
-                    "out": bool(names[picked] not in {n for n, *_ in own}),
-                    "own": own,
-                }
-            )
+            facts["label"].append(str(names[picked]))
+            facts["out"].append(bool(names[picked] not in {n for n, *_ in own}))
+            facts["own"].append(own)
         stems = Stems(
             lambda k: dataset.name(scenes[k]), len(scenes), lambda stem, k: (f"images/{stem}.{end}",)
         )
-        known_of = {key: [f[key] for f in facts] for key in ("label", "out", "own")}
-        return Layout(everything, np.array(rows, np.int64), stems, (("images/", f".{end}"),), None, known_of)
+        return Layout(everything, np.array(rows, np.int64), stems, (("images/", f".{end}"),), None, facts)
 
     def pairs(self) -> tuple[Dataset, Dataset, NDArray[np.int64]]:
         """Objects, masks, and N×2: numbers of an object and of its mask."""

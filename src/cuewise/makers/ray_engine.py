@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter, deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -44,7 +44,7 @@ def render_pieces(spec: SetSpec, pieces: list[MakerTask]) -> tuple[list[Made], f
     return [_renderers[key].make(piece) for piece in pieces], time.perf_counter() - began
 
 
-def run(order: WorkOrder, items: Sequence[int], address: str | None) -> Iterator[Done]:
+def run(order: WorkOrder, items: Sequence[int], address: str | None) -> Generator[Done]:
     """Make all items on the cluster at `address`, or on a Ray instance of its own on this machine."""
     ray = load_ray(address)
     own = not ray.is_initialized()

@@ -67,18 +67,14 @@ class Renderer:
     def _rows(self, piece: MakerTask) -> Iterator[tuple[str, None, Row]]:
         """What was found on an image, where that is all that is wanted of it."""
         for picture in self.maker.draw(piece, self.spec.seed):
-            height, width = picture.image.shape[:2]
-            known = {"index": piece.index, "name": piece.names[0], "source": piece.names[0], **piece.facts}
-            yield piece.names[0], None, {**known, "kind": self.spec.kind, "seed": picture.seed, "width": width,
-                                         "height": height, "bytes": None, "parameters": dict(picture.drawn)}  # fmt: skip
+            name, drawn = piece.names[0], dict(picture.drawn)
+            yield name, None, row(piece, name, self.spec.kind, picture.image, None, picture.seed, drawn)
 
     def _files(self, piece: MakerTask) -> Iterator[tuple[str, bytes | None, Row]]:
-        spec = self.spec
-        made = piece.files
+        spec, made = self.spec, piece.files
         if spec.both:
-            name, *made_files = piece.files
-            made = tuple(made_files)
-            yield self._original(piece, name)
+            yield self._original(piece, made[0])
+            made = made[1:]
         pictures = self.maker.draw(piece, spec.seed)
         for name, picture in zip(made, pictures, strict=True):
             data = spec.format.encode(picture.image)
@@ -97,9 +93,15 @@ class Renderer:
 
 
 def row(
-    piece: MakerTask, name: str, kind: str, image: Image, data: bytes, seed: int | None, parameters: Row
+    piece: MakerTask,
+    name: str,
+    kind: str,
+    image: Image,
+    data: bytes | None,
+    seed: int | None,
+    parameters: Row,
 ) -> Row:
-    """A row of the manifest."""
+    """A row of the manifest; data: of the file, None where none is written."""
     height, width = image.shape[:2]
     return {
         "index": piece.index,
@@ -110,7 +112,7 @@ def row(
         "seed": seed,
         "width": width,
         "height": height,
-        "bytes": len(data),
+        "bytes": None if data is None else len(data),
         "parameters": parameters,
     }
 

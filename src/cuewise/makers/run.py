@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import cuewise
 from cuewise.cluster import load_ray
@@ -29,7 +29,6 @@ from cuewise.makers.store import Store
 
 Place = str | os.PathLike[str]
 Given = Mapping[str, Any] | Sequence[str] | None
-RunsOn = int | Literal["ray"]  # the number of local workers, or a cluster
 
 
 def make_set(
@@ -61,36 +60,23 @@ def make_set(
     """
     if engine not in ("local", "ray"):
         raise UserError(f"engine {engine!r}: there are local and ray")
-    if address is not None and engine != "ray":
+    ray = engine == "ray"
+    if address is not None and not ray:
         raise UserError("--address is for --engine ray")
-    if engine == "ray":
+    if ray:
         load_ray(address)
     count = worker_count(workers)
     if limit is not None and limit < 1:
         raise UserError(f"limit {limit}: give 1 or more")
     check_form(manifest)
     form = Format.parse(format)
-    runs_on: RunsOn = "ray" if engine == "ray" else count
     named = {key: value for key, value in (extra or {}).items() if value is not None}
     wanted = SetRequest(
-        src,
-        named,
-        form,
-        shards,
-        manifest,
-        seed,
-        count,
-        limit,
-        dry_run,
-        both,
-        subset,
-        runs_on,
-        address,
-        overwrite,
+        src, named, form, shards, manifest, seed, count, limit, dry_run, both, subset, ray, address, overwrite
     )
-    return (
-        wanted.make(kind, set, Path(dst)) if grid is None else make_grid(wanted, kind, set, grid, Path(dst))
-    )
+    if grid is None:
+        return wanted.make(kind, set, Path(dst))
+    return make_grid(wanted, kind, set, grid, Path(dst))
 
 
 @dataclass(frozen=True)
@@ -108,7 +94,7 @@ class SetRequest:
     dry_run: bool
     both: bool
     subset: Place | None
-    runs_on: RunsOn
+    ray: bool  # on a cluster, not by local workers
     address: str | None
     overwrite: bool
 
@@ -127,11 +113,14 @@ class SetRequest:
         order = WorkOrder(spec, layout, Store(folder, layout))
         count = len(layout) if self.limit is None else min(self.limit, len(layout))
         if self.dry_run:
-            return look_ahead(chosen, order, count, self.workers)
+            warm_up(chosen, self.seed)
+            result = estimate.estimate(order, count, self.workers)
+            estimate.say(result)
+            return result
         first = self.limit if self.shards is not None else None
         state = describe(order, self.manifest, self.shards, first, chosen.table)
         with Session(order, chosen, state, self.overwrite) as session:
-            return session.go(count, self.runs_on, self.address)
+            return session.go(count, "ray" if self.ray else self.workers, self.address)
 
 
 def make_grid(wanted: SetRequest, kind: str, given: Given, grid: Place, folder: Path) -> dict[str, Any]:
@@ -217,11 +206,3 @@ def describe(
         **({"table": table} if table else {}),
     }
     return plain(state)
-
-
-def look_ahead(chosen: Maker, order: WorkOrder, wanted: int, workers: int) -> dict[str, Any]:
-    """--dry-run."""
-    warm_up(chosen, order.spec.seed)
-    result = estimate.estimate(order, wanted, workers)
-    estimate.say(result)
-    return result

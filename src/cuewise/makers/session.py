@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -64,9 +64,8 @@ class Session:
                 store.prepare()
             else:
                 if before is not None:
-                    warm_up(
-                        self.chosen, self.order.spec.seed
-                    )  # bad settings end here, before anything is removed
+                    # bad settings end here, before anything is removed
+                    warm_up(self.chosen, self.order.spec.seed)
                 remove_made(store.folder)
                 store.prepare()
                 write_state(store.folder, self.state)
@@ -119,7 +118,7 @@ class Session:
         store.tidy()
         return self._result(tally, wanted - len(items), time.monotonic() - began, rate)
 
-    def _watch(self, stream: Iterator[Done], packer: Packer, before: int, wanted: int) -> Tally:
+    def _watch(self, stream: Generator[Done], packer: Packer, before: int, wanted: int) -> Tally:
         tally = Tally()
         label = f"making {self.order.spec.kind}"
         try:
@@ -133,9 +132,7 @@ class Session:
         except KeyboardInterrupt:
             raise Interrupted(f"stopped after {before + tally.made} of {wanted} images; {AGAIN}") from None
         finally:
-            close = getattr(stream, "close", None)
-            if close is not None:
-                close()  # ends the workers now, not when the stream is collected
+            stream.close()  # ends the workers now, not when the stream is collected
         return tally
 
     def _say(self, bar: Progress, one: Done, broken: int) -> None:

@@ -19,9 +19,8 @@ class Packer:
 
     def __init__(self, store: Store, items: Iterable[int], broken: set[int]) -> None:
         self.store, self.layout, self.broken = store, store.layout, broken
-        self.left = (
-            Counter(i // self.layout.shard_size for i in items) if self.layout.shard_size else Counter()
-        )
+        size = self.layout.shard_size
+        self.left = Counter(i // size for i in items if size)
         for shard in range(self.layout.shards):
             if not self.left[shard] and not store.packed(shard):
                 self.pack(shard)

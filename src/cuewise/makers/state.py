@@ -20,15 +20,13 @@ STATE = "make.json"
 
 def plain(content: dict[str, Any]) -> dict[str, Any]:
     """As it will be read back: tuples are lists."""
-    found: dict[str, Any] = json.loads(json.dumps(content))
-    return found
+    return json.loads(json.dumps(content))
 
 
 def read_state(folder: Path) -> dict[str, Any] | None:
     """What the folder says it holds; None where it is new."""
     try:
-        state: dict[str, Any] = json.loads((folder / STATE).read_bytes())
-        return state
+        return json.loads((folder / STATE).read_bytes())
     except FileNotFoundError:
         pass
     except (ValueError, OSError) as error:
