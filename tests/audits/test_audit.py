@@ -22,7 +22,8 @@ CONFLICT = "shapes:conflict?n=96&size=32"
 @pytest.fixture(scope="module")
 def audited(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("audit") / "a"
-    audit(MODEL, out=str(out), train=[TRAIN], test=[CONFLICT, "shapes:aligned?n=64&size=32&part=test"])
+    sets = {"train": [TRAIN], "test": [CONFLICT, "shapes:aligned?n=64&size=32&part=test"]}
+    audit(MODEL, out=str(out), **sets, limit=24)  # type: ignore[arg-type]
     return out
 
 

@@ -17,6 +17,7 @@ from cuewise.audits.answerer import Unasked
 from cuewise.audits.audit import Finding
 from cuewise.audits.reference import Validity
 from cuewise.audits.shape_bias import headline, human_file, judge_validity, shape_bias, standard
+from cuewise.audits.subject import Subject
 from cuewise.errors import UserError
 from cuewise.scores import Score
 
@@ -50,6 +51,8 @@ class Asked:
 
     def option(self, name: str) -> Any:
         return self.options.get(name)
+
+    item = Subject.item
 
     def picture(self, image: np.ndarray, name: str) -> str:
         self.saved[name] = int(image[0, 0, 0])  # the number of the image
