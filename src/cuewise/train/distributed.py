@@ -10,11 +10,10 @@ from typing import Any
 
 import torch
 import torch.distributed as dist
-from lightning_fabric import Fabric
-from lightning_fabric.strategies.ddp import DDPStrategy
 from torch import Tensor
 
 from cuewise.errors import UserError
+from cuewise.train.fabric import DDPStrategy, Fabric
 
 
 class Everyone:

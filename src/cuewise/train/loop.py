@@ -12,7 +12,6 @@ from typing import Any
 
 import torch
 import torch.distributed as dist
-from lightning_fabric import Fabric
 from torch import Tensor
 
 from cuewise import ahead
@@ -23,6 +22,7 @@ from cuewise.methods import Method, Step
 from cuewise.train.checkpoint import write_atomically
 from cuewise.train.checkup import Checkup
 from cuewise.train.dials import Dials
+from cuewise.train.fabric import Fabric
 from cuewise.train.optim import lr_factor, scaled_lr, set_rates
 from cuewise.train.pictures import Reconstructions, show_views
 from cuewise.train.telemetry import Telemetry, diverged
