@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 from cuewise.config import merge, resolve
+from cuewise.encoders import Encoder
+from cuewise.probes.finetune import FinetuneProbe
+from cuewise.probes.tunings import Tuning
 from cuewise.studies import adf_filters, adf_jigsaw, adf_ssl, adf_stylised, adf_supervised
 from cuewise.studies.labs import PHOTOGRAPHS, SHAPES, Lab
 from cuewise.studies.measures import TrainedArm, find_measure
@@ -17,6 +22,8 @@ from cuewise.studies.results import curves_of
 from cuewise.studies.study import Study
 from cuewise.studies.table import Table
 from cuewise.train.pretrain import run_pretrain
+from cuewise.train.reload import load_config, load_method
+from cuewise.views import RECIPES
 from tests.studies.tiny import LAB
 
 pytestmark = pytest.mark.slow
@@ -78,7 +85,18 @@ def test_answers_before_and_after_fine_tuning(tmp_path: Path, monkeypatch: pytes
     lab = replace(TINY, sets={**TINY.sets, "wide/clean": WIDE["wide/clean"]})
     arm = trained(adf_supervised.STUDY, adf_supervised.BOTH, tmp_path)
     arm.lab = lab
+    asked: dict[str, Any] = {}
+
+    class Noticed(FinetuneProbe):
+        def __init__(self, encoder: Encoder, tuning: Tuning, **more: Any) -> None:
+            asked.update(scale=tuning.scale, **more)
+            super().__init__(encoder, tuning, **more)
+
+    monkeypatch.setattr(f"{where}.FinetuneProbe", Noticed)
     found = find_measure("answers").take(arm)
+    # fine-tuning continues the classifier that was trained, on crops like those that it was trained on
+    assert torch.equal(asked["head"].weight, load_method(arm.folder).classifier.weight)  # type: ignore[arg-type,union-attr]
+    assert asked["scale"] == tuple(load_config(arm.folder).views.scale or RECIPES["supervised"].scale)
     names = (
         "clean",
         "silhouette",

@@ -29,6 +29,7 @@ from cuewise.studies.measures.arm import TrainedArm, mean_of, opened
 from cuewise.studies.measures.measure import Quantities, measure
 from cuewise.train.log import read_metrics
 from cuewise.train.reload import load_config, load_method
+from cuewise.views import RECIPES
 
 TUNING = replace(TUNINGS["clean"], batch_size=32, epochs=None, iterations=40, drops=())
 PART = 200  # images of which changed copies are made
@@ -68,7 +69,7 @@ def tests_of(lab: Lab) -> dict[str, str]:
 
 @measure("answers", "answers of a supervised arm's own classifier, before and after fine-tuning on clean images: accuracy "
          "on every test set, without high frequencies, under noise and weather; saliency and confidence",
-         "clean", "wide/?", "ood/?", version=2)  # fmt: skip
+         "clean", "wide/?", "ood/?", version=3)  # fmt: skip
 def answers(arm: TrainedArm) -> Quantities:
     method = load_method(arm.folder)
     train = arm_data(arm)
@@ -76,8 +77,10 @@ def answers(arm: TrainedArm) -> Quantities:
     assert isinstance(head, nn.Linear)
     out = scored(arm, arm.model, Answerer(ClassifierHead(head), train.classes, "own"), "before")
     assert train.labels is not None
-    seed = load_config(arm.folder).seed
-    probe = FinetuneProbe(arm.model.encoder, TUNING, seed=seed, workers=0, head=head)
+    config = load_config(arm.folder)
+    low, high = config.views.scale or RECIPES["supervised"].scale
+    tuning = replace(TUNING, scale=(low, high))  # as in training: other crops would undo what was learned
+    probe = FinetuneProbe(arm.model.encoder, tuning, seed=config.seed, workers=0, head=head)
     tuned = probe.fit(train, train.labels).network_
     encoder = tuned[0]
     assert isinstance(encoder, Encoder)
