@@ -51,9 +51,22 @@ def test_contract(name: str, check) -> None:  # type: ignore[no-untyped-def]
     check(Case(methods()[name], SMALL[name], name in TRANSFORMERS))
 
 
+TRUNCATED = -0.667116  # the sum of seven, with the torch of the recorded losses
+
+
+def draws_as_recorded() -> bool:
+    """Whether torch's truncated normal is the one of the recorded losses: older torch draws other numbers from a seed."""
+    drawn = torch.nn.init.trunc_normal_(torch.empty(7), generator=torch.Generator().manual_seed(0))
+    return bool(drawn.sum() == pytest.approx(TRUNCATED, abs=1e-4))
+
+
 @pytest.mark.parametrize(("name", "dial"), CASES, ids=IDS)
 def test_golden_losses(name: str, dial: Negatives) -> None:
     """Four steps from a fixed seed give the recorded losses; rewrite golden_losses.json only for a known reason."""
+    if name in TRANSFORMERS and not draws_as_recorded():
+        pytest.skip(
+            "this torch draws the decoder's initial weights otherwise than the one of the recorded losses"
+        )
     losses = train(small_method(name, negatives=dial))
     assert losses == pytest.approx(GOLDEN[IDS[CASES.index((name, dial))]], rel=2e-3)
 

@@ -120,7 +120,12 @@ def test_every_mode_becomes_rgb(mode):
     else:
         image = source.convert(mode)
     form = "TIFF" if mode in ("CMYK", "YCbCr", "LAB") else "PNG"
-    got = decode(encoded(image, form), "x")
+    data = encoded(image, form)
+    try:
+        Pillow.open(io.BytesIO(data)).load()
+    except OSError:
+        pytest.skip(f"this Pillow cannot read the {form} of mode {mode} that it wrote")
+    got = decode(data, "x")
     assert got.shape == (24, 32, 3)
 
 

@@ -47,9 +47,9 @@ class Tiles(Cue):
                 f"tiles: {self.tiles} per side do not fit an image of {height}×{width}; give fewer"
             )
         count = self.tiles * self.tiles
-        order = rng.permutation(count)
-        if count > 1:  # the next tile of a random circle: a derangement in one draw
-            order[order] = np.roll(order, 1)
+        circle = rng.permutation(count)
+        order = np.empty_like(circle)  # the next tile of a random circle: a derangement in one draw
+        order[circle] = np.roll(circle, 1)
         return {"order": order.tolist()}
 
     def render(self, image: Pixels, drawn: Drawn) -> Pixels:

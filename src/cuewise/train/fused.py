@@ -57,9 +57,12 @@ class SGD(torch.optim.SGD):
 
 
 class _Ordered:
-    def _init_group(self, group: dict[str, Any], *lists: list[Tensor]) -> Any:
-        found = super()._init_group(group, *lists)  # type: ignore[misc]
+    def _init_group(self, group: dict[str, Any], *given: Any) -> Any:
+        found = super()._init_group(group, *given)  # type: ignore[misc]
         if on_cpu(group):
+            lists = [
+                part for part in given if isinstance(part, list)
+            ]  # AdamW of torch 2.6 has a flag among them
             for i, p in enumerate(tuple(lists[0])):
                 state = self.state[p]  # type: ignore[attr-defined]
                 for name in ("exp_avg", "exp_avg_sq"):
