@@ -86,3 +86,9 @@ def test_shared_images_are_counted_and_a_copy_is_refused(
     shutil.copytree(train, tmp_path / "copy")
     with pytest.raises(UserError, match="all of its 12 images are in --train as well"):
         audit(ENCODER, out=str(tmp_path / "b"), train=[str(train)], test=[str(tmp_path / "copy")], **ONLY)
+
+
+def test_a_set_that_is_given_twice(folder: Path) -> None:
+    """Its scores would stand under one name, one of them lost."""
+    with pytest.raises(UserError, match="is given twice"):
+        open_sets([str(folder)], [str(folder / "ant"), str(folder / "ant")], 32)

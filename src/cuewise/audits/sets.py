@@ -57,6 +57,8 @@ class Sets:
 def open_sets(train: Sequence[str], test: Sequence[str], size: int, seed: int = 0) -> Sets:
     """Open everything; without --train and --test, or with embedded sets alone, the embedded shapes are used."""
     test = [part for spec in test for part in refined(spec)]
+    if twice := [spec for n, spec in enumerate(test) if spec in test[:n]]:
+        raise UserError(f"--test {twice[0]} is given twice: give each set once")
     roles, specs = zip(*map(split_role, test)) if test else ((), ())
     embedded = all(re.match(r"shapes(:aligned)?($|\?)", t) for t in train)
     embedded = embedded and all(re.match(r"shapes($|[:?])", t) for t in specs)
