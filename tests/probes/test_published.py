@@ -326,3 +326,11 @@ def test_clean_continues_the_classifier_of_a_supervised_run(
     (other / "red").rename(other / "crimson")
     again = probe("finetune", run, **{**asked, "train": str(other), "test": None})  # type: ignore[arg-type]
     assert "from_own_classifier" not in again["scores"][0]["protocol"]  # other classes: another layer
+    assert "trained on other classes" in capsys.readouterr().err
+    Path(train).rename(tmp_path / "moved")  # which output is which class cannot be known any more
+    try:
+        moved = {**asked, "train": str(tmp_path / "moved")}
+        assert "from_own_classifier" not in probe("finetune", run, **moved)["scores"][0]["protocol"]  # type: ignore[arg-type]
+    finally:
+        (tmp_path / "moved").rename(train)
+    assert "no longer there" in capsys.readouterr().err

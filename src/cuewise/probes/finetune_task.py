@@ -70,18 +70,19 @@ class Finetune(ProbeKind):
 def own_classifier(task: Task) -> nn.Linear | None:
     """The classifier of a supervised run, where it was trained on the classes of --train: --preset clean trains it further.
 
-    Any other model gets a new layer, and a line says so.
+    Any other model gets a new layer; a line says which it is.
     """
-    head = None
+    head, why = None, "the model is not a supervised run"
     if task.run is not None and load_config(task.run).method == "supervised":
-        head = load_method(task.run).classifier
         try:
             known = open_data(load_config(task.run).data).classes
-        except UserError:  # its images are no longer there: the number of outputs has to do
-            known = task.fitted.classes
-        if tuple(known) != tuple(task.fitted.classes) or head.out_features != len(known):  # type: ignore[union-attr]
-            head = None
-    started = "the classifier of the run" if head is not None else "a new linear layer"
+        except UserError:  # which output is which class is known by the images of the run alone
+            known, why = (), "the training images of the run are no longer there"
+        else:
+            why = "the run was trained on other classes"
+        if tuple(known) == tuple(task.fitted.classes):
+            head = load_method(task.run).classifier
+    started = f"a new linear layer ({why})" if head is None else "the classifier of the run"
     print(f"fine-tuning starts from {started}", file=sys.stderr, flush=True)
     assert head is None or isinstance(head, nn.Linear)
     return head
