@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 os.environ.setdefault(
@@ -15,6 +18,8 @@ import numpy as np
 import pytest
 import torch
 from PIL import Image
+
+from tests.warm import Template, warm_popen
 
 torch.set_num_threads(1)
 # a shell that starts the tests in the background has them ignore Ctrl-C, and their children would inherit that
@@ -43,3 +48,17 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for i in range(16):
             Image.fromarray(photograph(rng)).save(root / name / f"{name} {i}.jpg", quality=90)
     return root
+
+
+@pytest.fixture(scope="session")
+def template() -> Template:
+    return Template()
+
+
+@pytest.fixture(scope="module")
+def warm_start(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Interpreters that tests of the module start have imported torch already; see warm.py."""
+    with pytest.MonkeyPatch.context() as patch:
+        if sys.platform == "linux":
+            patch.setattr(subprocess, "Popen", warm_popen(request.getfixturevalue("template")))
+        yield

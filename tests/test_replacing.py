@@ -17,6 +17,8 @@ from tests.audits.small_models import ENCODER, photos
 from tests.studies.conftest import in_process as in_process
 from tests.studies.tiny import LAB, STUDY
 
+pytestmark = pytest.mark.usefixtures("warm_start")
+
 RUN: dict[str, Any] = {
     "model": "cuewise/resnet-tiny?width=8",
     "size": 32,

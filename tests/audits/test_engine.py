@@ -32,6 +32,8 @@ from cuewise.encoders.embed import CenterView, embed_dataset, evaluation_view
 from cuewise.errors import Interrupted, UserError
 from tests.audits.small_models import ENCODER, photos
 
+pytestmark = pytest.mark.usefixtures("warm_start")
+
 CHANGES = (
     CLEAN,
     change("grey"),

@@ -21,6 +21,8 @@ from cuewise.parser import Verb, build_parser, parse
 from cuewise.train import tune
 from cuewise.verbs import TOPICS, VERBS
 
+pytestmark = pytest.mark.usefixtures("warm_start")
+
 
 def shell(*words: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "CUEWISE_CACHE": str(cwd / "cache")}

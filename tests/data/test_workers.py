@@ -18,6 +18,8 @@ from torch.utils.data._utils import signal_handling
 from cuewise.data import Batch, Loader, Shown, open_data
 from cuewise.errors import UserError
 
+pytestmark = pytest.mark.usefixtures("warm_start")
+
 
 @pytest.fixture
 def ds(write, tmp_path):

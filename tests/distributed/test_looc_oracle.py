@@ -64,7 +64,7 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> list[list[dict[str, Any]]]
     with socket.socket() as s:
         s.bind(("127.0.0.1", 0))
         port = s.getsockname()[1]
-    mp.spawn(worker, (port, str(folder)), nprocs=2)
+    mp.start_processes(worker, (port, str(folder)), nprocs=2, start_method="fork")
     return [torch.load(folder / f"{rank}.pt", weights_only=True) for rank in range(2)]
 
 

@@ -116,7 +116,7 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> list[list[dict[str, Any]]]
     with socket.socket() as s:
         s.bind(("127.0.0.1", 0))
         port = s.getsockname()[1]
-    mp.spawn(worker, (port, EVERY, str(folder)), nprocs=2)
+    mp.start_processes(worker, (port, EVERY, str(folder)), nprocs=2, start_method="fork")
     return [torch.load(folder / f"{rank}.pt", weights_only=True) for rank in range(2)]
 
 
@@ -151,7 +151,7 @@ def test_gather_returns_rows_in_rank_order_and_sums_gradients(tmp_path: Path) ->
     with socket.socket() as s:
         s.bind(("127.0.0.1", 0))
         port = s.getsockname()[1]
-    mp.spawn(gathered, (port, str(tmp_path)), nprocs=2)
+    mp.start_processes(gathered, (port, str(tmp_path)), nprocs=2, start_method="fork")
     weights = torch.arange(8.0).view(4, 2)
     for rank in range(2):
         found = torch.load(tmp_path / f"{rank}.pt", weights_only=True)

@@ -21,6 +21,8 @@ from cuewise.encoders.embed import embed_dataset
 from cuewise.encoders.encoder import Card
 from cuewise.errors import UserError
 
+pytestmark = pytest.mark.usefixtures("warm_start")
+
 
 @pytest.fixture(autouse=True)
 def fresh_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:

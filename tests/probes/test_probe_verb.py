@@ -17,6 +17,8 @@ from cuewise.cli import main
 from cuewise.data import open_data
 from cuewise.probes.class_map import match, read_class_map
 
+pytestmark = pytest.mark.usefixtures("warm_start")
+
 MODEL = "cuewise/resnet-tiny?width=8"
 
 

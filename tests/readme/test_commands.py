@@ -23,7 +23,7 @@ from cuewise.recipes import settings_of
 from cuewise.studies.study import choose
 from cuewise.verbs import VERBS
 
-pytestmark = pytest.mark.docs
+pytestmark = [pytest.mark.docs, pytest.mark.usefixtures("warm_start")]
 
 ROOT = Path(__file__).parents[2]
 # what makes a documented command quick; a later option wins over an earlier one

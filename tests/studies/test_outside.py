@@ -20,6 +20,8 @@ from cuewise.studies.claims import Claim, below
 from cuewise.studies.measures import measure
 from cuewise.studies.study import Arm, Figure, Study
 
+pytestmark = pytest.mark.usefixtures("warm_start")
+
 
 @measure("norm", "mean length of the features", "probe")
 def norm(arm):

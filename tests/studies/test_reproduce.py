@@ -27,7 +27,7 @@ from cuewise.studies.timing import fitting_epochs
 from tests.conftest import photograph
 from tests.studies.tiny import LAB, LONG, STUDY
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("warm_start")]
 
 ROOT = Path(__file__).parents[2]
 

@@ -22,6 +22,8 @@ from cuewise.studies.measures import applicable
 from cuewise.studies.run import run_studies
 from tests.studies.tiny import LAB, LONG, STUDY
 
+pytestmark = pytest.mark.usefixtures("warm_start")
+
 ROOT = Path(__file__).parents[2]
 ONE = replace(STUDY, arms=lambda lab: STUDY.arms(lab)[:1])
 

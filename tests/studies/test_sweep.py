@@ -21,6 +21,8 @@ from cuewise.studies.sweep import swept
 from cuewise.studies.table import Table
 from tests.studies.tiny import LAB, STUDY
 
+pytestmark = pytest.mark.usefixtures("warm_start")
+
 
 def names(study: str, *values: str) -> list[str]:
     asked = choose([study])

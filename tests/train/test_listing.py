@@ -16,6 +16,8 @@ import cuewise
 from cuewise.cli import main
 from cuewise.train.listing import dials_of, list_runs
 
+pytestmark = pytest.mark.usefixtures("warm_start")
+
 
 def write_run(folder: Path, step: int, *, epochs: int = 2, **config: Any) -> Path:
     """A run of 32 images in batches of 16 that has come to a step."""

@@ -25,7 +25,7 @@ from cuewise.train.log import read_metrics
 from cuewise.train.reload import load_method
 from cuewise.train.shown import build_views
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("warm_start")]
 
 BASE: dict[str, Any] = {
     "model": "cuewise/resnet-tiny?width=8",

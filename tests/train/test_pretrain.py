@@ -23,6 +23,8 @@ from cuewise.encoders import load_encoder
 from cuewise.train.environment import environment as environment_of_run
 from cuewise.train.log import read_metrics
 
+pytestmark = pytest.mark.usefixtures("warm_start")
+
 SMALL: dict[str, Any] = {
     "model": "cuewise/resnet-tiny?width=8",
     "size": 16,

@@ -33,6 +33,8 @@ from cuewise.views import (
 from cuewise.views.negatives.texture import moved
 from cuewise.views.textures import folder as cache_folder
 
+pytestmark = pytest.mark.usefixtures("warm_start")
+
 MOCO = replace(RECIPES["moco-v2"], size=32)
 PAIR = [View("query", MOCO), View("key", MOCO)]
 
