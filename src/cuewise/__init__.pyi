@@ -179,7 +179,7 @@ def reproduce(
     test: of the study `tune`: stimuli for that classifier, as conflict=DATA, sketch=DATA, silhouette=DATA
     budget: minutes for all of it together; fewer epochs where needed [as many as the lab is made for]
     seeds: runs of every arm, each with its own seed; the same seeds in all arms; fewer than 5 are a first look [5]
-    epochs: of every run [the lab's own; three times as many in looc-rotation]
+    epochs: of every run [the lab's own; up to four times as many where a study's effect comes late]
     jobs: runs side by side: auto (one per core) or a number [auto]
     arms: names of arms to run, with * for any text; claims that need others are then not measured [all]
     values: of a study that sweeps over something: its values, e.g. 0,0.5,1,2,3,5 for α [the lab's own]

@@ -37,7 +37,7 @@ def reproduce(
         "runs of every arm, each with its own seed; the same seeds in all arms; fewer than 5 are a first look",
     ] = 5,
     epochs: Annotated[
-        int | None, "of every run [the lab's own; three times as many in looc-rotation]"
+        int | None, "of every run [the lab's own; up to four times as many where a study's effect comes late]"
     ] = None,
     jobs: Annotated[str | int, "runs side by side: auto (one per core) or a number", MACHINE] = "auto",
     arms: Annotated[
