@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +12,12 @@ import pytest
 
 from cuewise import UserError
 from cuewise import demo as verb
+from cuewise.studies.labs import SHAPES
 from cuewise.train.reload import progress_of
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("warm_start")
 def test_demo_in_miniature(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -34,6 +38,9 @@ def test_demo_in_miniature(
         return found
 
     monkeypatch.setattr(story, "arms", tiny)
+    monkeypatch.setattr(story, "MOST_THREADS", 1)
+    monkeypatch.setattr(story, "audit_models", partial(story.audit_models, limit=16))
+    monkeypatch.setattr(story, "SHAPES", replace(SHAPES, sets={"probe": [*small["data"]]}))
     result = verb(out=str(tmp_path / "demo"))
     page = Path(result["report"]).read_text(encoding="utf-8")
     assert "plain" in page

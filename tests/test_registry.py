@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 import textwrap
 from collections.abc import Iterator
@@ -70,6 +71,7 @@ def fruits(place: Path, request: pytest.FixtureRequest) -> Registry[type]:
 def install(place: Path, group: str, points: str) -> None:
     """What pip would have left of a package with entry points."""
     folder = place / "orchard-1.0.dist-info"
+    shutil.rmtree(folder, ignore_errors=True)  # of an installation before
     write(
         folder,
         {

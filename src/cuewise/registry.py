@@ -34,7 +34,7 @@ import re
 import sys
 import warnings
 from collections.abc import Callable
-from functools import cache
+from functools import cache, lru_cache
 from importlib.metadata import EntryPoint, entry_points
 from types import ModuleType
 from typing import Any, Generic, TypeVar
@@ -140,10 +140,22 @@ def summaries(plural: str, package: str) -> dict[str, str]:
 def outside(plural: str, taken: Any = ()) -> dict[str, EntryPoint]:
     """Entry points of `cuewise.PLURAL` by name; a name of cuewise's own cannot be taken."""
     found: dict[str, EntryPoint] = {}
-    for point in entry_points(group=f"cuewise.{plural}"):
+    for point in installed(f"cuewise.{plural}", places()):
         if point.name in taken or found.setdefault(point.name, point).value != point.value:
             warnings.warn(f"entry point {point.name} = {point.value}: the name is taken", stacklevel=3)
     return found
+
+
+def places() -> tuple[tuple[str, int], ...]:
+    """Where packages are installed, each with the time of its last change."""
+    return tuple((place, os.stat(place).st_mtime_ns) for place in sys.path if os.path.isdir(place))
+
+
+@lru_cache(maxsize=32)
+def installed(group: str, places: tuple[tuple[str, int], ...]) -> tuple[EntryPoint, ...]:
+    """The entry points of a group. Reading those of every package takes as long as a training step: once is enough while
+    nothing is installed or removed."""
+    return tuple(entry_points(group=group))
 
 
 def import_typed(spec: str, what: str) -> Any:

@@ -76,6 +76,7 @@ TABBY, PERSIAN, ROTISSERIE = (
 
 
 @pytest.mark.parametrize("mapping", [None, {"cat": [TABBY, PERSIAN], "oven": [2]}])
+@pytest.mark.slow
 def test_shape_bias_through_a_probe(mapping: Any, tmp_path: Path) -> None:
     """Stimuli with a category that has no training class are left out and counted."""
     train = photos(tmp_path / "train", 3, classes=(TABBY, PERSIAN, ROTISSERIE))
@@ -108,6 +109,7 @@ def test_a_map_that_does_not_fit_is_refused_before_any_work(
               class_map=class_map(tmp_path, content), **OPTIONS)  # fmt: skip
 
 
+@pytest.mark.slow
 def test_accuracy_and_saliency_answer_in_the_categories(tmp_path: Path) -> None:
     train = photos(tmp_path / "train", 4, classes=("red", "green", "blue"))
     test = photos(tmp_path / "set", 4, classes=("warm", "cold", "icy"), seed=1)

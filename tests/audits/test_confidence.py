@@ -89,6 +89,7 @@ def test_reliability_holds_the_mean_confidence_and_wilson() -> None:
     assert all(low <= y <= high for low, y, high in zip(s["low"], s["y"], s["high"]))
 
 
+@pytest.mark.slow
 def test_confidence_rests_on_the_images_it_gets_right(subject: Subject) -> None:
     found = confidence(subject)
     rows = found.tables[f"confidence/{NAME}/decisions"]["rows"]
@@ -136,6 +137,7 @@ def test_retrieval_scores_cues_without_a_probe(subject: Subject) -> None:
     assert "probe" not in subject.__dict__
 
 
+@pytest.mark.slow
 def test_coarse_and_fine_by_a_users_map(subject: Subject) -> None:
     with pytest.raises(Unasked, match="--superclasses"):
         coarse_fine(subject)
@@ -163,6 +165,7 @@ def test_embedded_breeds_have_kinds(tmp_path: Path) -> None:
     assert [r[1:3] for r in rows] == [[4, 200]] * 4
 
 
+@pytest.mark.slow
 def test_pairs_are_the_same_for_every_model_and_the_texture_wears_the_query_view(subject: Subject) -> None:
     image = subject.train.image(0)
     views = [pair_views(image, recipe_of(32), np.random.default_rng(4)) for _ in range(2)]
@@ -240,6 +243,7 @@ def test_texture_classes_on_copies(tmp_path: Path) -> None:
     assert sum(found.figures["texture_classes"]["series"][0]["y"]) == len(rows)
 
 
+@pytest.mark.slow
 def test_classes_are_not_judged_by_a_few_images(subject: Subject) -> None:
     with pytest.raises(
         Unasked, match="at most 4 texture images, and 5 are needed to judge it: raise --limit"
@@ -366,6 +370,7 @@ def test_saliency_keeps_overlays_and_a_row_an_image(subject: Subject) -> None:
     assert all((subject.folder / i["image"]).is_file() for i in items)
 
 
+@pytest.mark.slow
 def test_superclasses_from_the_verb(tmp_path: Path) -> None:
     classes = open_data(TEST).classes
     file = tmp_path / "kinds.json"

@@ -11,6 +11,7 @@ from cuewise import UserError, audit
 from tests.probes.test_published import MODEL, paint, tree
 
 
+@pytest.mark.slow
 def test_a_tree_is_recognised_and_scored(tmp_path: Path) -> None:
     train, test = paint(tmp_path / "train", 0), paint(tmp_path / "test", 1)
     where = tree(tmp_path / "c", test, True, {"fog": (1, 5), "jpeg_compression": (1, 5)})

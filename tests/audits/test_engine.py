@@ -74,6 +74,7 @@ def test_copies_are_those_of_the_operators() -> None:
     assert np.array_equal(made[2], fog)
 
 
+@pytest.mark.slow
 def test_a_pass_gives_the_features_of_embed_whatever_the_workers(tmp_path: Path) -> None:
     data = open_data(str(photos(tmp_path / "set", 7)))
     one = viewer()
@@ -94,6 +95,7 @@ def test_a_pass_gives_the_features_of_embed_whatever_the_workers(tmp_path: Path)
         assert all(np.array_equal(found.answers[c], results[0].answers[c]) for c in CHANGES[1:])
 
 
+@pytest.mark.slow
 def test_every_image_is_decoded_once_for_all_models_and_audits(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -212,6 +214,7 @@ def test_a_folder_that_is_the_users_is_left_alone(tmp_path: Path) -> None:
     assert (tmp_path / "a" / FOLDER / "thesis.txt").exists()
 
 
+@pytest.mark.slow
 def test_finished_audits_are_not_asked_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from cuewise.audits import color as colour
     from cuewise.audits import rotation as turning

@@ -190,6 +190,7 @@ def test_masks_of_a_user(tmp_path: Path) -> None:
         covered("nowhere")
 
 
+@pytest.mark.slow
 def test_saliency_on_any_test_set(tmp_path: Path) -> None:
     """The first set keeps its names; others are asked for by name, and two models are split four ways on each."""
     sets = {name: f"shapes:{name}?n=16&size=32&part=test" for name in ("silhouette", "sketch")}

@@ -112,6 +112,7 @@ def test_with_train_a_probe_answers_unless_told_otherwise(tmp_path: Path) -> Non
         )
 
 
+@pytest.mark.slow
 def test_accuracies_of_two_models_are_paired_by_image(tmp_path: Path) -> None:
     """Of classifier and probe, by every column of the table: right answers sum to the score."""
     images, mapping = (

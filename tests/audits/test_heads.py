@@ -137,6 +137,7 @@ def test_the_verb_takes_a_space(run: Path, tmp_path: Path) -> None:
     assert "Which embedding space" in (out / "report.html").read_text()
 
 
+@pytest.mark.slow
 def test_a_model_without_spaces_says_so(run: Path, tmp_path: Path) -> None:
     with pytest.raises(UserError, match="no embedding spaces"):
         audit_models(["cuewise/resnet-tiny?width=8"], tmp_path, train=[TRAIN], test=[TEST], only=["heads"])

@@ -33,6 +33,7 @@ def test_names_that_collide_get_folders_of_their_own(tmp_path: Path) -> None:
     assert saved.finding("a b", "color", "k") != saved.finding("a-b", "color", "k")
 
 
+@pytest.mark.slow
 def test_both_audits_of_colliding_names_are_there(tmp_path: Path) -> None:
     train, test = str(photos(tmp_path / "train", 3)), str(photos(tmp_path / "set", 2, seed=1))
     models = [ENCODER, "cuewise/resnet-tiny?width=16"]
@@ -104,6 +105,7 @@ def test_compare_audits_runs_on_their_own_labelled_images(
     assert (root / "plain" / "MODEL_CARD.md").read_text() == card  # nothing is written but below --out
 
 
+@pytest.mark.slow
 def test_compare_takes_the_options_of_audit(runs: tuple[Path, list[str]], tmp_path: Path) -> None:
     _, folders = runs
     test = str(photos(tmp_path / "set", 4, seed=3))

@@ -131,6 +131,7 @@ def test_the_key_network_is_on_the_partners_side_only(data: Any) -> None:
 
 
 @pytest.mark.parametrize(("method", "part"), [("byol", "target"), ("moco", "key_network")])
+@pytest.mark.slow
 def test_the_key_network_of_a_run_is_its_momentum_network(
     method: str, part: str, data: Any, tmp_path: Path
 ) -> None:
@@ -164,6 +165,7 @@ def test_a_smaller_patch_is_another_negative(data: Any) -> None:
     np.testing.assert_array_equal(small["positive"], large["positive"])
 
 
+@pytest.mark.slow
 def test_the_same_through_worker_processes(data: Any) -> None:
     alone = similarities(measured(), data, PairSettings())[1]
     model = measured()

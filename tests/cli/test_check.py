@@ -49,6 +49,7 @@ def test_every_registry_has_a_battery() -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.slow
 def test_a_member_of_ones_own_passes(kind: str, work: Path) -> None:
     found = check_members(f"my_members:{NAMES[kind]}")
     assert found["checked"].startswith(f"{kind} ")
@@ -78,6 +79,7 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.slow
 def test_a_broken_promise_is_named(kind: str, work: Path, capsys: pytest.CaptureFixture[str]) -> None:
     before, after, error = BROKEN[kind]
     assert before in MEMBERS

@@ -44,6 +44,7 @@ def test_bash() -> None:
 
 
 @pytest.mark.parametrize("shell", SCRIPTS)
+@pytest.mark.slow
 def test_every_option_is_there(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
     text = script(shell, VERBS)
     flags = {o.flag for name, verb in VERBS.items() for o in Verb(name, verb).options().values()}
@@ -57,6 +58,7 @@ def test_every_option_is_there(shell: str, capsys: pytest.CaptureFixture[str]) -
         assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.slow
 def test_quotes_and_unknown_shells(capsys: pytest.CaptureFixture[str]) -> None:
     assert _quoted("it's a \\") == "'it\\'s a \\\\'"
     assert main(["completion", "bsh"]) == 2

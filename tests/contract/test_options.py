@@ -254,6 +254,7 @@ def test_every_setting_of_every_method_acts(data: Dataset, scenes: Dataset, name
 
 
 @pytest.mark.parametrize("key", [f.name for f in dataclasses.fields(CropSettings)])
+@pytest.mark.slow
 def test_every_setting_of_object_crops_acts(scenes: Dataset, key: str) -> None:
     assert key in CROPS, f"give another value of crops.{key} in this file"
     crops = {"name": "object", "mode": "shift" if key == "radius" else "dilate"}
@@ -312,6 +313,7 @@ def test_every_setting_of_the_optimiser_acts_or_is_refused(data: Dataset, optimi
 
 @pytest.mark.parametrize("key", [f.name for f in dataclasses.fields(Labels)])
 @pytest.mark.parametrize("extra", [{}, {"noise": 0.8, "gold": 0.3}], ids=["plain", "noisy"])
+@pytest.mark.slow
 def test_every_setting_of_labels_acts_or_is_refused(data: Dataset, extra: dict[str, Any], key: str) -> None:
     assert key in LABELS, f"give another value of labels.{key} in this file"
     base = small("supervised") | {"labels": extra}

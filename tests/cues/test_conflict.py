@@ -129,6 +129,7 @@ def test_any_sizes(sizes, fill):
 
 
 @given(st.integers(2, 6), st.integers(2, 5), st.integers(0, 1000))
+@pytest.mark.slow
 def test_the_seam_is_the_cheapest_path(rows, columns, seed):
     errors = np.random.default_rng(seed).random((rows, columns)).astype(np.float32)
     path = seam(errors)
@@ -144,6 +145,7 @@ def test_the_seam_is_the_cheapest_path(rows, columns, seed):
 
 @settings(deadline=None)
 @given(st.lists(st.integers(1, 7), min_size=2, max_size=6), st.integers(0, 60), st.integers(0, 99))
+@pytest.mark.slow
 def test_plans_are_balanced_and_never_repeat(counts, n, seed):
     classes = {f"class {i}": count for i, count in enumerate(counts)}
     possible = sum(a * b for a, b in itertools.permutations(counts, 2))

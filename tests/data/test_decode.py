@@ -241,6 +241,7 @@ def test_pillow_warns_nobody(capfd, monkeypatch):
 
 @settings(max_examples=150, deadline=None)
 @given(st.data())
+@pytest.mark.slow
 def test_a_damaged_file_never_does_anything_but_decode_or_say_so(data):
     form = data.draw(st.sampled_from(["JPEG", "PNG", "GIF", "WEBP", "TIFF", "BMP"]))
     good = bytearray(encoded(pixels(), form))

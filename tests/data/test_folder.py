@@ -135,6 +135,7 @@ def test_any_name_works(tmp_path, name):
     assert again.fingerprint()["hash"] == ds.fingerprint()["hash"]
 
 
+@pytest.mark.slow
 def test_deep_nesting_ends_in_no_recursion_error(tmp_path):
     depth, here = 1100, os.getcwd()
     os.mkdir(tmp_path / "s")

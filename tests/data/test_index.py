@@ -18,6 +18,7 @@ paths = st.lists(parts, min_size=1, max_size=3).map(b"/".join)
 
 
 @given(st.lists(paths, unique=True, max_size=40))
+@pytest.mark.slow
 def test_order_labels_and_columns_hold_together(names):
     builder = Builder("at")
     for k, name in enumerate(names):
@@ -36,6 +37,7 @@ def test_order_labels_and_columns_hold_together(names):
 
 
 @given(st.lists(paths, unique=True, min_size=1, max_size=20), st.randoms())
+@pytest.mark.slow
 def test_the_hash_does_not_depend_on_the_order_of_adding(names, random):
     def build(order):
         builder = Builder()

@@ -71,6 +71,7 @@ def test_a_batch(ds):
 
 
 @pytest.mark.parametrize("workers", [1, 2, 3])
+@pytest.mark.slow
 def test_workers_change_nothing(ds, workers):
     assert load(ds, workers) == load(ds, 0)
 

@@ -61,6 +61,7 @@ def after_norm(encoder: Encoder, x: Tensor) -> Tensor:
     return x if norm is None else norm(x)
 
 
+@pytest.mark.slow
 def test_map_and_pooled_carry_gradients_in_bf16_and_in_copies() -> None:
     encoder = load_encoder("torchvision/resnet18", size=32).train()
     encoder.features(torch.randn(2, 3, 32, 32))  # the module that gives the map is known before the copy

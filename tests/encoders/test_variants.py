@@ -36,6 +36,7 @@ def test_a_3x3_stem_keeps_small_images_large(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["resnet18", "resnet50"])
+@pytest.mark.slow
 def test_half_the_width(name: str) -> None:
     half = load_encoder(f"torchvision/{name}?width=0.5&stem=3x3", size=32)
     whole = torchvision.models.get_model(name, weights=None)
@@ -49,6 +50,7 @@ def test_half_the_width(name: str) -> None:
     assert ours["conv1.weight"].shape[0] == 32
 
 
+@pytest.mark.slow
 def test_whole_width_equals_torchvision() -> None:
     ours = load_encoder("torchvision/resnet18?width=1", size=32)
     whole = torchvision.models.resnet18().eval()

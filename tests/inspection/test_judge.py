@@ -49,6 +49,7 @@ def test_an_unbalanced_set_is_not_told_by_its_majority() -> None:
     assert not found.tells
 
 
+@pytest.mark.slow
 def test_copies_stay_in_one_fold_and_do_not_tell() -> None:
     """A clue that identifies the image predicts the label of its copy; with copies apart noise would look like a cue."""
     rng = np.random.default_rng(0)

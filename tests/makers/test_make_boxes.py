@@ -48,6 +48,7 @@ def wrong(image: np.ndarray) -> np.ndarray:
     return np.zeros((3, 5))
 
 
+@pytest.mark.slow
 def test_the_table_holds_the_proposals_of_every_image(photos: Photos, tmp_path: Path) -> None:
     source = photos(3, height=120, width=160)
     (source / "cat" / "bad.jpg").write_bytes(b"\xff\xd8\xff no image")
@@ -74,6 +75,7 @@ def test_the_table_holds_the_proposals_of_every_image(photos: Photos, tmp_path: 
     )
 
 
+@pytest.mark.slow
 def test_it_resumes_to_the_same_bytes(photos: Photos, tmp_path: Path) -> None:
     source = photos(4, height=64, width=64)
     make_set("boxes", source, tmp_path / "whole", workers=0)
@@ -89,6 +91,7 @@ def test_it_resumes_to_the_same_bytes(photos: Photos, tmp_path: Path) -> None:
     assert max(len(r["parameters"]["boxes"]) for r in rows(tmp_path / "whole")) == 5
 
 
+@pytest.mark.slow
 def test_pretraining_finds_the_table_of_the_same_images(photos: Photos, tmp_path: Path) -> None:
     source = photos(3, height=64, width=64)
     data, copy = open_data(str(source)), open_data(str(photos(3, name="copy", height=64, width=64)))
@@ -112,6 +115,7 @@ def test_pretraining_finds_the_table_of_the_same_images(photos: Photos, tmp_path
     assert isinstance(box_source("proposals", data), ProposedBoxes)  # changed by hand since
 
 
+@pytest.mark.slow
 def test_a_run_says_where_its_boxes_come_from(
     photos: Photos, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -143,6 +147,7 @@ def test_annotated_objects_count_as_boxes(tmp_path: Path) -> None:
     np.testing.assert_array_equal(corners(tmp_path / "out", data.name(5)), boxes.corners)
 
 
+@pytest.mark.slow
 def test_a_template_of_the_users_boxes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is fitted once, kept in the folder, and can be used again."""
     monkeypatch.setattr("cuewise.cues.objects_fit.SIDES", (10, 20, 40))

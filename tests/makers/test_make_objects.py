@@ -61,6 +61,7 @@ def test_background(photos: Path, kind: str) -> None:
         assert np.array_equal(image[mask], wanted[mask])
 
 
+@pytest.mark.slow
 def test_position_and_size_are_those_of_the_operator(photos: Path) -> None:
     mask = np.zeros((24, 30), bool)
     mask[8:14, 10:18] = True
@@ -92,6 +93,7 @@ def test_a_part_of_a_set_and_the_embedded_shapes(tmp_path: Path) -> None:
     assert np.array_equal(Image.open(tmp_path / "out" / rows[3]["name"]), wanted)
 
 
+@pytest.mark.slow
 def test_errors_are_one_line(photos: Path) -> None:
     with pytest.raises(UserError, match="no ground 'others'; did you mean other"):
         made(photos, "background", ground="others")

@@ -53,6 +53,7 @@ def made(sets: dict[str, str], out: Path, *more: str) -> list[dict[str, str]]:
     return list(csv.DictReader((out / "objects.csv").open()))
 
 
+@pytest.mark.slow
 def test_objects_are_pasted_and_the_table_tells_which_are_out(sets: dict[str, str], tmp_path: Path) -> None:
     lines = made(sets, tmp_path / "out")
     by_row = {r["name"]: r for r in rows(tmp_path / "out")}
@@ -83,6 +84,7 @@ def test_objects_are_pasted_and_the_table_tells_which_are_out(sets: dict[str, st
     }
 
 
+@pytest.mark.slow
 def test_the_audit_reads_it(sets: dict[str, str], tmp_path: Path) -> None:
     made(sets, tmp_path / "out")
     spec = f"{tmp_path / 'out' / 'objects.csv'}"

@@ -50,6 +50,7 @@ def test_the_verb_stays_a_verb(photos: Photos, tmp_path: Path) -> None:
     assert "dry_run" in inspect.signature(cuewise.make).parameters
 
 
+@pytest.mark.slow
 def test_any_number_of_workers_gives_the_same_bytes(photos: Photos, tmp_path: Path) -> None:
     source = photos(6)
     for workers in (0, 1, 3):

@@ -22,6 +22,7 @@ def members(path: Path) -> list[str]:
         return tar.getnames()
 
 
+@pytest.mark.slow
 def test_shards_hold_what_the_tree_would(photos: Photos, tmp_path: Path) -> None:
     source = photos(6)
     (source / "cat" / "003.jpg").write_bytes(as_bytes(photo(3))[:400])
@@ -41,6 +42,7 @@ def test_shards_hold_what_the_tree_would(photos: Photos, tmp_path: Path) -> None
     assert listed == found
 
 
+@pytest.mark.slow
 def test_shards_of_any_run_are_equal(photos: Photos, tmp_path: Path) -> None:
     source = photos(7)
     make_set("patch", source, tmp_path / "a", workers=0, shards=4)

@@ -168,6 +168,7 @@ def test_a_network_without_tokens_is_one_line(name: str) -> None:
         method(name)(encoder, Setup(method(name).Settings()))
 
 
+@pytest.mark.slow
 def test_timm_transformers_pool_over_patches_and_have_fixed_positions() -> None:
     config = resolve({"method": "can", "model": "timm/vit_tiny_patch16_224?depth=1", "size": 64})
     assert config.model == "timm/vit_tiny_patch16_224?depth=1&global_pool=avg&fc_norm=False"

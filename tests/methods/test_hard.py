@@ -45,6 +45,7 @@ def test_at_zero_it_is_the_method_itself(name: str, hard: Any) -> None:
 
 
 @pytest.mark.parametrize("name", TAKERS)
+@pytest.mark.slow
 def test_mochi_waits_for_its_start_and_takes_no_more_than_there_are(name: str) -> None:
     late = losses(name, MoCHi(6, 7, 5, start=0.5), steps=4)
     plain = losses(name, None, steps=4)
@@ -74,6 +75,7 @@ def test_a_state_carries_the_draws_on() -> None:
     assert train(one, 2) == train(two, 2)
 
 
+@pytest.mark.slow
 def test_settings_are_resolved_written_and_checked() -> None:
     config = resolve({"hard": {"name": "mochi"}}, {"hard": {"pairs": 64}})
     assert config.hard == {"name": "mochi", "candidates": 128, "pairs": 64, "with_query": 512, "start": 0.05}
@@ -97,6 +99,7 @@ def test_settings_are_resolved_written_and_checked() -> None:
 
 
 @pytest.mark.parametrize("hard", sorted(HARD))
+@pytest.mark.slow
 def test_from_the_options(folder: Path, tmp_path: Path, hard: str) -> None:
     settings = ["moco.queue=32", "moco.dim=16", "loop.log_every=1"]
     settings += ["hard.start=0", "hard.pairs=4"] if hard == "mochi" else []

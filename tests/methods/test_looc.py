@@ -35,6 +35,7 @@ def losses(m, batch, size: int = 8, steps: int = 4) -> list[float]:  # type: ign
 @pytest.mark.parametrize("size", [8, 64])  # 64: keys pass in two groups
 @pytest.mark.parametrize("statistics", ["separate", "shared", "ema"])
 @pytest.mark.parametrize("negatives", [None, PATCH], ids=["plain", "patch"])
+@pytest.mark.slow
 def test_nothing_left_out_is_moco_to_the_bit(make, batch, size, statistics, negatives):  # type: ignore[no-untyped-def]
     ours = make("looc", leave_out=(), negatives=negatives, statistics=statistics).train()
     theirs = make("moco", negatives=negatives, statistics=statistics).train()

@@ -156,6 +156,7 @@ def test_low_rank_updates_start_at_nothing_train_alone_and_are_merged() -> None:
         add_low_rank(build("cuewise/resnet-tiny", {"width": 8}, size=16).backbone, 3, "all", "resnet-tiny")
 
 
+@pytest.mark.slow
 def test_changed_views_come_nearer_to_the_teacher() -> None:
     torch.manual_seed(0)
     m = small_method("tune")

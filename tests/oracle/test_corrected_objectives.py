@@ -76,6 +76,7 @@ def test_true_confusion_counts() -> None:
 
 
 @pytest.mark.parametrize("noise", [0.3, 0.6])
+@pytest.mark.slow
 def test_a_known_confusion_is_recovered_on_separable_data(noise: float) -> None:
     """A classifier fitted to the noisy labels of separable points answers with C; the trusted points read it off, and the
     corrected loss then finds the right classes, which plain cross-entropy also ranks first but far less surely."""

@@ -101,6 +101,7 @@ def test_a_difference_covers_the_truth() -> None:
     assert new >= 0.9 * TRIALS
 
 
+@pytest.mark.slow
 def test_a_probe_on_halves_is_a_probe_on_halves() -> None:
     """The quick solutions answer as probes that are fitted on the halves from nothing."""
     X, y = drawn_set(200, np.random.default_rng(3))
@@ -116,6 +117,7 @@ def test_a_probe_on_halves_is_a_probe_on_halves() -> None:
         assert np.allclose(p, KNNProbe(k=5).fit(X[r], y[r]).predict_proba(X_test), atol=1e-5)
 
 
+@pytest.mark.slow
 def test_draws_leave_the_probe_as_it_was() -> None:
     X, y = drawn_set(100, np.random.default_rng(3))
     probe, other = LinearProbe().fit(X, y), LinearProbe().fit(X, y)

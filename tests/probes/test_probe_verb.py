@@ -91,6 +91,7 @@ def test_without_a_test_set_a_fifth_is_held_out(colours: Path) -> None:
     assert "/35images" in result["scores"][0]["protocol"]
 
 
+@pytest.mark.slow
 def test_an_untrained_model_is_the_same_for_a_seed(colours: Path) -> None:
     one, two = (probe("linear", MODEL, train=[str(colours)], seed=3, cache=False) for _ in range(2))
     assert one == two
@@ -213,6 +214,7 @@ def test_every_trained_class_stays_in_the_argmax() -> None:
     assert top_hits(p, got.labels, 2, got.right).tolist() == [True, True]
 
 
+@pytest.mark.slow
 def test_a_class_map_names_pairs(colours: Path, others: Path, tmp_path: Path) -> None:
     for name, other in (("crimson", "red"), ("sky", "cyan"), ("white", "black"), ("pink", "yellow")):
         (tmp_path / "test" / name).mkdir(parents=True)
@@ -289,6 +291,7 @@ def make_trouble(): return 1 / 0
 """
 
 
+@pytest.mark.slow
 def test_models_that_return_other_things(
     colours: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -152,6 +152,7 @@ def test_fewshot_draws_n_of_every_class_anew_in_each_trial(monkeypatch: pytest.M
     assert len({tuple(sorted(r)) for r in drawn}) == 10
 
 
+@pytest.mark.slow
 def test_fewshot_interval_is_that_of_the_trials() -> None:
     X, y = blobs(200, 1, spread=3.0)
     probe = FewShotProbe(shots=2, iterations=60).fit(X, y)

@@ -86,6 +86,7 @@ def test_gradients_are_clipped(train: Path, monkeypatch: pytest.MonkeyPatch) -> 
     assert norms == [10.0] * 3
 
 
+@pytest.mark.slow
 def test_a_test_image_is_judged_by_the_mean_over_its_crops(train: Path) -> None:
     data, encoder = open_data(str(train)), load_encoder(MODEL, size=16)
     found = {}
@@ -100,6 +101,7 @@ def test_a_test_image_is_judged_by_the_mean_over_its_crops(train: Path) -> None:
     assert "crops0.1-0.5_test4crops" in probe.protocol
 
 
+@pytest.mark.slow
 def test_voc_leaves_difficult_labels_out(train: Path, tmp_path: Path) -> None:
     data = open_data(str(train))
     lines = ["image,labels,difficult"]
@@ -123,6 +125,7 @@ def test_voc_leaves_difficult_labels_out(train: Path, tmp_path: Path) -> None:
 # fine-grained classification
 
 
+@pytest.mark.slow
 def test_the_rate_is_chosen_on_validation_images_and_seeds_are_averaged(
     train: Path, test: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -56,6 +56,7 @@ def test_mcnemar_counts_only_where_the_two_differ() -> None:
     assert same.low < 0 < same.high
 
 
+@pytest.mark.slow
 def test_bootstrap_of_the_bias_agrees_with_resampling_images() -> None:
     generator = rng()
     a = generator.choice(["shape", "texture", "other"], 300, p=[0.3, 0.5, 0.2])

@@ -42,6 +42,7 @@ def test_writes_four_files_with_the_same_numbers(two: dict[str, Any]) -> None:
     assert not re.search(r"https?://(?!www\.w3\.org)", page)
 
 
+@pytest.mark.slow
 def test_is_the_same_file_each_time(two: dict[str, Any]) -> None:
     first = write_report(**two).read_bytes()
     assert write_report(**two).read_bytes() == first

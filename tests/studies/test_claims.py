@@ -9,13 +9,14 @@ import numpy as np
 import pytest
 
 from cuewise.errors import UserError
-from cuewise.studies.claims import Claim, PairedDifference
+from cuewise.studies.claims import Claim, Outcome, PairedDifference, word_of
 from cuewise.studies.labs import SHAPES, Lab
 from cuewise.studies.ns_alpha_color import FORMS
 from cuewise.studies.study import Study, choose, studies
 from cuewise.studies.table import Table
 
 SEEDS, SCATTER = 5, 0.004
+T_975 = 2.7764451  # the quantile of Student's t with SEEDS − 1 degrees of freedom
 Means = Mapping[str, Mapping[str, float]]
 
 
@@ -402,9 +403,27 @@ def test_noise_is_not_held(study: str, number: str, scale: float) -> None:
             ((arm, quantity),) = d.cells
             means[arm][quantity] = d.sign * d.margin / float(d.of(np.ones(1))[0])
     rng = np.random.default_rng(1)
-    words = [judged.judge(made_up(means, rng, scatter=scale), SHAPES).word for _ in range(500)]
+    shared = 0.05 * rng.standard_normal((500, SEEDS))
+    drawn = {(a, q): means[a][q] + shared + scale * rng.standard_normal(shared.shape) for a, q in cells}
+    words = words_of(judged, drawn)
+    for n in range(3):  # the shortcut below says what the judge says
+        table = {
+            a: {s: {q: float(drawn[a, q][n, s]) for q in row} for s in range(SEEDS)}
+            for a, row in means.items()
+        }
+        assert judged.judge(Table(table), SHAPES).word == words[n]
     assert words.count("held") <= 25
     assert words.count("opposite") <= 25
+
+
+def words_of(judged: Claim, drawn: dict[tuple[str, str], np.ndarray]) -> list[str]:
+    """The verdicts on many tables at once; (arm, quantity) → tables × seeds."""
+    columns = []
+    for d in judged.differences(SHAPES):
+        x = d.of(*(drawn[c].ravel() for c in d.cells)).reshape(-1, SEEDS)
+        mean, half = x.mean(1), T_975 * x.std(1, ddof=1) / SEEDS**0.5
+        columns.append([Outcome(d, m, m - h, m + h).verdict for m, h in zip(mean, half)])
+    return [word_of(verdicts) for verdicts in zip(*columns)]
 
 
 def weights(differences: Sequence[PairedDifference], cells: list[tuple[str, str]]) -> np.ndarray:

@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from cuewise.config import resolve
 from cuewise.data import open_data
@@ -17,6 +18,7 @@ from cuewise.train.pretrain import run_pretrain
 from tests.studies.tiny import LAB
 
 
+@pytest.mark.slow
 def test_arms_of_a_seed_share_split_and_noise() -> None:
     arms = {a.name: resolve(SHAPES.config(a.settings, a.method, 3, 1)) for a in adf_labels.arms(SHAPES)}
     assert len(arms) == 10
@@ -36,6 +38,7 @@ def test_arms_of_a_seed_share_split_and_noise() -> None:
     assert arms["p = 1, gold 0.05, filtered"].views.blur_p == 0.0
 
 
+@pytest.mark.slow
 def test_measures(tmp_path: Path) -> None:
     lab = replace(LAB, base={**LAB.base, "optim": {"warmup_epochs": 1}})
     arms = {a.name: a for a in adf_labels.arms(lab)}

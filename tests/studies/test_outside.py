@@ -14,14 +14,13 @@ from cuewise.studies.run import run_studies
 from cuewise.studies.study import choose, studies
 from tests.studies.tiny import LAB, STUDY
 
+pytestmark = pytest.mark.usefixtures("warm_start")
+
 MODULE = """
 import numpy as np
 from cuewise.studies.claims import Claim, below
 from cuewise.studies.measures import measure
 from cuewise.studies.study import Arm, Figure, Study
-
-pytestmark = pytest.mark.usefixtures("warm_start")
-
 
 @measure("norm", "mean length of the features", "probe")
 def norm(arm):

@@ -136,6 +136,7 @@ def slug(text: str) -> str:
     return text.strip("[]")
 
 
+@pytest.mark.slow
 def test_the_pages_are_those_of_the_stored_results(pages: ModuleType, store: ModuleType) -> None:
     """`python docs/results.py` changes nothing; verdicts and intervals are recomputed by hand."""
     found = store.read_all(DOCS / "results")
@@ -153,6 +154,7 @@ def test_stored_results_are_small_and_of_no_machine(store: ModuleType) -> None:
 
 
 @pytest.mark.parametrize("effect", [0.2, 0.0, -0.2])
+@pytest.mark.slow
 def test_numbers_on_the_page_follow_from_the_seeds(add: Callable[..., Path], effect: float) -> None:
     docs = add(document(["looc-addone", "ns-byol", "oac"], effect), "mine", seen="seed 0 was seen")
     page = (docs / "results.md").read_text()
@@ -163,6 +165,7 @@ def test_numbers_on_the_page_follow_from_the_seeds(add: Callable[..., Path], eff
     assert f"at most {5 * 0.025:.1f} *held*" in page
 
 
+@pytest.mark.slow
 def test_a_number_that_is_changed_by_hand_is_noticed(add: Callable[..., Path]) -> None:
     docs = add(document(["looc-addone"], 0.2), "mine")
     page = (docs / "results.md").read_text()
@@ -174,6 +177,7 @@ def test_a_number_that_is_changed_by_hand_is_noticed(add: Callable[..., Path]) -
         check_page(page.replace("**held**", "**leaning**"), docs / "results")
 
 
+@pytest.mark.slow
 def test_what_is_stored(add: Callable[..., Path]) -> None:
     """Values per seed, no curves, no folders of this machine; the same name replaces a file; figures are kept in step."""
     docs = add(document(["looc-addone"], 0.2), "mine", commit="abc")
@@ -190,6 +194,7 @@ def test_what_is_stored(add: Callable[..., Path]) -> None:
     assert [f.name for f in (docs / "images").glob("*.svg")] == ["results-non-semantic-negatives.svg"]
 
 
+@pytest.mark.slow
 def test_few_seeds_are_a_first_look(add: Callable[..., Path]) -> None:
     page = (add(document(["looc-addone"], 0.2, seeds=3), "mine") / "results.md").read_text()
     assert "**A first look only**, fewer than five seeds: mine (3 seeds)." in page
@@ -208,6 +213,7 @@ def test_what_cannot_be_shown_is_refused(add: Callable[..., Path], tmp_path: Pat
     assert not (tmp_path / "results" / "other.json").exists()
 
 
+@pytest.mark.slow
 def test_settings_that_changed_are_named(add: Callable[..., Path], pages: ModuleType) -> None:
     docs = add(document(["looc-addone"], 0.2), "mine")
     assert "Settings have changed" not in (docs / "results-details.md").read_text()

@@ -59,6 +59,7 @@ def test_intervals_lie_in_the_plane_of_their_bounds() -> None:
 
 @pytest.mark.parametrize("lab", [SHAPES, lab_of(["p"], ["q"], ["p", "s"])], ids=lambda lab: lab.name)
 @pytest.mark.parametrize("study", ["ns-patch-augment", "ns-patch-grid", "ssl-supervised"])
+@pytest.mark.slow
 def test_every_arm_is_a_configuration_with_the_same_steps(study: str, lab: Lab) -> None:
     arms = [resolve(lab.config(a.settings, a.method or lab.main, 0, 3)) for a in choose([study])[0].arms(lab)]
     assert len({(c.batch_size, c.epochs, tuple(c.data), c.optim.name, c.optim.lr) for c in arms}) == 1

@@ -21,6 +21,7 @@ TINY = replace(
 )
 
 
+@pytest.mark.slow
 def test_all_arms_make_the_same_steps_on_the_same_images() -> None:
     arms = {a.name: resolve(SHAPES.config(a.settings, a.method, 0, 6)) for a in transfer.arms(SHAPES)}
     assert set(arms) == {*transfer.PRETRAINED, "random"}

@@ -173,6 +173,7 @@ def test_resume_refuses_another_configuration_and_names_the_difference(whole: Pa
         pretrain(str(folder), out=str(whole), resume=True, negatives=["patch"], **{**SMALL, "size": 24})
 
 
+@pytest.mark.slow
 def test_a_run_of_an_older_version_is_resumed(whole: Path, folder: Path, tmp_path: Path) -> None:
     """A setting that its config.yaml does not have yet is at its default; another value of it is another run."""
     old = tmp_path / "old"
@@ -205,6 +206,7 @@ def test_accumulation_gives_the_same_step(folder: Path, tmp_path: Path) -> None:
     assert losses(tmp_path / "two") == pytest.approx(losses(tmp_path / "one"), rel=1e-4)
 
 
+@pytest.mark.slow
 def test_views_rendered_by_the_training_process(folder: Path, tmp_path: Path) -> None:
     """The same draws: losses close to those of views from the host; stopped and resumed to the bit; a picture of the views."""
     same = {**SMALL, "negatives": ["patch"], "suppress": "anisotropic", "steps": 4}
@@ -302,6 +304,7 @@ def test_mistakes_are_told(folder: Path, tmp_path: Path, options: dict[str, Any]
         pretrain(str(folder), out=str(tmp_path / "run"), **{**SMALL, **options})
 
 
+@pytest.mark.slow
 def test_object_crops_are_shown_and_counted(tmp_path: Path) -> None:
     """Boxes are drawn into views.png, and images without boxes are counted and said."""
     scenes = ["shapes:scenes?n=48&size=32", "shapes?n=16&size=32"]

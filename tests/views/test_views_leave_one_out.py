@@ -56,6 +56,7 @@ def test_a_key_shares_one_unit_and_draws_the_rest_anew(name: str) -> None:
     assert agree["crop"] == 0
 
 
+@pytest.mark.slow
 def test_an_independent_key_shares_the_angle_in_a_third_of_the_cases() -> None:
     rng = np.random.default_rng(1)
     pairs = [keys().sample(rng, 60, 80).positives for _ in range(3000)]

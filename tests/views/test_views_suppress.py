@@ -285,6 +285,7 @@ def test_copies_made_beforehand_are_found_by_name(folder: Path, tmp_path: Path) 
         build_views(config, open_data("shapes?n=8&size=64"))
 
 
+@pytest.mark.slow
 def test_a_budget_of_steps_is_the_same_for_sets_of_any_size(folder: Path, tmp_path: Path) -> None:
     """Original ∪ filtered has twice the images: with loop.budget both arms take the same steps on the same schedule."""
     made = str(tmp_path / "made")
