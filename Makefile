@@ -8,6 +8,9 @@ JOBS ?= 2
 FAST := not (browser or cluster or docs or kill or shell or slow)
 LOWEST ?= .venv-lowest
 
+# compiled bytecode is kept: without it every process of the tests compiles their sources again
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-fast test-lowest setup lint types bench docs pictures format clean
 

@@ -14,6 +14,7 @@ import psutil
 import pytest
 import torch
 from torch.utils.data._utils import signal_handling
+from torch.utils.data.dataloader import _MultiProcessingDataLoaderIter
 
 from cuewise.data import Batch, Loader, Shown, open_data
 from cuewise.errors import UserError
@@ -40,6 +41,12 @@ def frozen(batches):
 
 def alive():
     return [child for child in psutil.Process().children() if child.status() != psutil.STATUS_ZOMBIE]
+
+
+@pytest.fixture(autouse=True)
+def looks_often(monkeypatch):
+    """torch asks every five seconds whether a worker is alive; here ten times a second."""
+    monkeypatch.setattr(_MultiProcessingDataLoaderIter._try_get_data, "__defaults__", (0.1,))
 
 
 @pytest.mark.kill
