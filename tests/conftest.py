@@ -19,9 +19,12 @@ import pytest
 import torch
 from PIL import Image
 
+from cuewise.data import workers
 from tests.warm import Template, warm_popen
 
 torch.set_num_threads(1)
+# tests run side by side: a loader process that yields would wait for the other tests as well
+YIELDING, workers.YIELDING = workers.YIELDING, 0
 # a shell that starts the tests in the background has them ignore Ctrl-C, and their children would inherit that
 signal.signal(signal.SIGINT, signal.default_int_handler)
 

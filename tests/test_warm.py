@@ -47,8 +47,8 @@ def test_it_is_a_child_that_can_be_killed() -> None:
 
 
 def test_ctrl_c_and_what_is_left_at_the_end() -> None:
-    code = "import atexit, time\natexit.register(print, 'end')\nprint('x', flush=True)\n"
-    code += "try: time.sleep(60)\nexcept KeyboardInterrupt: print('stopped')"
+    code = "import atexit, time\natexit.register(print, 'end')\n"
+    code += "try: print('x', flush=True); time.sleep(60)\nexcept KeyboardInterrupt: print('stopped')"
     process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     assert process.stdout.readline() == "x\n"

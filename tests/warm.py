@@ -115,6 +115,7 @@ def serve(number: int) -> None:
     """In the template: import, then fork for each message until the tests end."""
     for name in IMPORTED:
         __import__(name)
+    sys.modules["cuewise.data.workers"].YIELDING = 0  # type: ignore[attr-defined]  # see conftest.py
     assert len(os.listdir("/proc/self/task")) == 1, "a fork would lose the other threads"
     requests = socket.socket(fileno=number)
     while True:

@@ -13,10 +13,11 @@ import numpy as np
 import psutil
 import pytest
 import torch
+from tests.conftest import YIELDING
 from torch.utils.data._utils import signal_handling
 from torch.utils.data.dataloader import _MultiProcessingDataLoaderIter
 
-from cuewise.data import Batch, Loader, Shown, open_data
+from cuewise.data import Batch, Loader, Shown, open_data, workers
 from cuewise.errors import UserError
 
 pytestmark = pytest.mark.usefixtures("warm_start")
@@ -134,6 +135,7 @@ def niceness(sample, rng):
 @pytest.mark.parametrize("pin", [False, True], ids=["beside training threads", "beside a GPU"])
 def test_workers_yield_to_training_on_the_same_cores(ds, pin, monkeypatch):
     monkeypatch.setattr(Batch, "pin_memory", lambda self: self)
+    monkeypatch.setattr(workers, "YIELDING", YIELDING)
     batch = next(Loader(ds, niceness, batch_size=3, seed=1, workers=1, pin=pin).batches())
     assert (batch.views["nice"] == os.nice(0) + (0 if pin else 10)).all()
 
