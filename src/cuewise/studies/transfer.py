@@ -14,16 +14,6 @@ DENSE = {"densecl": dict(BANK)}
 # The rate is so small that no weight moves; batch statistics are those of the images, as everywhere else.
 UNTRAINED = {"optim": {"lr": 1e-12, "weight_decay": 0.0}}
 SMOOTH = {"suppress": "anisotropic"}
-PRETRAINED = (
-    "MoCo",
-    "MoCo smooth",
-    "DenseCL",
-    "DenseCL smooth",
-    "object crops",
-    "HCL",
-    "patch",
-    "supervised",
-)
 
 
 def arms(lab: Lab) -> list[Arm]:
