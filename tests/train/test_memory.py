@@ -26,6 +26,7 @@ print(max(seen[-6:]) - max(seen[6:12]))
 
 
 @pytest.mark.shell
+@pytest.mark.usefixtures("warm_start")
 def test_memory_is_flat(tmp_path: Path) -> None:
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "CUEWISE_CACHE": str(tmp_path / "cache")}
     done = subprocess.run(
