@@ -7,7 +7,9 @@ import sys
 import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass
+from importlib.metadata import entry_points
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -168,6 +170,24 @@ def test_entry_points_do_not_replace_or_rename(fruits: Registry[type], place: Pa
     install(place, "cuewise.fruits", "water = stand:Melon")
     with pytest.raises(UserError, match="calls itself 'melon'"):
         fruits.get("water")
+
+
+def test_installed_packages_are_read_again_only_after_a_change(
+    fruits: Registry[type], place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+
+    def counting(group: str) -> Any:
+        asked.append(group)
+        return entry_points(group=group)
+
+    monkeypatch.setattr("cuewise.registry.entry_points", counting)
+    write(place, {"stand.py": MELON}, fruits.package)
+    assert [list(fruits.summaries()) for _ in range(3)] == 3 * [["lemon", "lime"]]
+    assert asked == ["cuewise.fruits"]
+    install(place, "cuewise.fruits", "melon = stand:Melon")
+    assert [list(fruits.summaries()) for _ in range(3)] == 3 * [["lemon", "lime", "melon"]]
+    assert asked == 2 * ["cuewise.fruits"]
 
 
 @dataclass(frozen=True)
