@@ -10,13 +10,14 @@ from results_store import Judged
 
 WIDE, LEFT, RIGHT, ROW, HEAD, FOOT = 880, 400, 24, 22, 34, 44
 MOST = 0.5  # a longer interval is cut here
+FAR = 2.0  # a claim so many times as far out as nine tenths of the others does not set the scale
 COLOURS = {"held": "#1a7f37", "leaning": "#9a6700", "not held": "#57606a", "opposite": "#d1242f"}
 
 
 def figure(title: str, claims: Sequence[Judged]) -> str:
     """Right of the line: as claimed, by more than the margin that the claim names."""
     rows = [(j, *beyond(j)) for j in claims]
-    reach = min(MOST, max((abs(v) for _, *values in rows for v in values if math.isfinite(v)), default=0.1))
+    reach = min(MOST, extent([max(abs(v) for v in values) for _, *values in rows]))
     step = next(s for s in (0.005, 0.01, 0.02, 0.05, 0.1, 0.25) if reach / s <= 4 or s == 0.25)
     reach = min(MOST, math.ceil(reach / step - 1e-9) * step)
     high = HEAD + ROW * len(rows) + FOOT
@@ -43,11 +44,27 @@ def figure(title: str, claims: Sequence[Judged]) -> str:
         )
     for n, (j, mean, low, top) in enumerate(rows):
         parts += row(j, HEAD + ROW * n + ROW // 2, x(mean), x(low), x(top))
+        if abs(mean) > reach:
+            parts.append(outside(HEAD + ROW * n + ROW // 2, x(mean), mean))
     parts.append(
         f'<text x="{x(0):.1f}" y="{bottom + 33}" text-anchor="middle" fill="#57606a">'
         "weakest decisive difference beyond its margin, in the claimed direction, with its 95 % interval</text>"
     )
     return "\n".join([*parts, "</svg>", ""])
+
+
+def extent(ends: Sequence[float]) -> float:
+    """How far the axis goes: to the farthest end, or to the ninth tenth where few are much farther out."""
+    if not ends:
+        return 0.1
+    most, usual = max(ends), sorted(ends)[math.ceil(0.9 * len(ends)) - 1]
+    return most if most <= FAR * usual else usual
+
+
+def outside(y: int, at: float, mean: float) -> str:
+    """The value of a claim that is beyond the axis, beside its point at the border."""
+    side, anchor, arrow = (-10, "end", "→") if mean > 0 else (10, "start", "←")
+    return f'<text x="{at + side:.1f}" y="{y + 4}" text-anchor="{anchor}" fill="#57606a">{mean:+.2f} {arrow}</text>'
 
 
 def beyond(j: Judged) -> tuple[float, float, float]:
