@@ -101,14 +101,15 @@ KILLED = """
 import sys
 from pathlib import Path
 from cuewise.studies.run import run_studies
-from tests.studies.tiny import LONG, STUDY
-run_studies([STUDY], Path(sys.argv[1]), lab=LONG, seeds=1, jobs="2")
+from tests.studies.test_resume import ONE
+from tests.studies.tiny import LONG
+run_studies([ONE], Path(sys.argv[1]), lab=LONG, seeds=1, jobs="2")
 """
 
 
 @pytest.mark.kill
 def test_resume_after_a_kill(tmp_path: Path) -> None:
-    """kill -9 on the study: its workers leave by themselves after a checkpoint, and the next call ends as if nothing was."""
+    """kill -9 on the study: its worker leaves by itself after a checkpoint, and the next call ends as if nothing was."""
     out = tmp_path / "out"
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join(sys.path)}
     study = subprocess.Popen(
@@ -117,7 +118,7 @@ def test_resume_after_a_kill(tmp_path: Path) -> None:
     wait_for(lambda: study.poll() is not None or any(steps(run) >= 3 for run in (out / "arms").glob("*")))
     assert study.poll() is None, "the study ended before it was killed"
     workers = psutil.Process(study.pid).children()
-    assert len(workers) == 2
+    assert len(workers) == 1  # two are allowed, for one arm
     study.send_signal(signal.SIGKILL)
     study.wait()
     wait_for(lambda: not any(w.is_running() and w.status() != psutil.STATUS_ZOMBIE for w in workers))
@@ -125,7 +126,7 @@ def test_resume_after_a_kill(tmp_path: Path) -> None:
     assert any(0 < n < 40 for n in begun.values())
     assert not (out / "results.json").exists()
 
-    run_studies([STUDY], out, lab=LONG, seeds=1)
+    run_studies([ONE], out, lab=LONG, seeds=1)
     assert json.loads((out / "results.json").read_text())["trained_now"] >= 1
     whole = job_of(LONG.config({}, "simclr", 0, 20), tmp_path / "whole", ("clean",))
     run_job(whole, LONG)
