@@ -17,7 +17,9 @@ COLOURS = {"held": "#1a7f37", "leaning": "#9a6700", "not held": "#57606a", "oppo
 def figure(title: str, claims: Sequence[Judged]) -> str:
     """Right of the line: as claimed, by more than the margin that the claim names."""
     rows = [(j, *beyond(j)) for j in claims]
-    reach = min(MOST, extent([max(abs(v) for v in values) for _, *values in rows]))
+    reach = min(
+        MOST, extent([max(map(abs, values)) for _, *values in rows if all(map(math.isfinite, values))])
+    )
     step = next(s for s in (0.005, 0.01, 0.02, 0.05, 0.1, 0.25) if reach / s <= 4 or s == 0.25)
     reach = min(MOST, math.ceil(reach / step - 1e-9) * step)
     high = HEAD + ROW * len(rows) + FOOT

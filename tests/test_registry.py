@@ -190,6 +190,22 @@ def test_installed_packages_are_read_again_only_after_a_change(
     assert asked == 2 * ["cuewise.fruits"]
 
 
+def test_the_working_folder_is_a_place_too(
+    fruits: Registry[type],
+    place: Path,
+    tmp_path_factory: pytest.TempPathFactory,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """An interpreter at a prompt has "" on its path: what that is changes with the folder."""
+    write(place, {"stand.py": MELON}, fruits.package)
+    monkeypatch.syspath_prepend("")
+    assert list(fruits.summaries()) == ["lemon", "lime"]
+    there = tmp_path_factory.mktemp("there")
+    install(there, "cuewise.fruits", "melon = stand:Melon")
+    monkeypatch.chdir(there)
+    assert list(fruits.summaries()) == ["lemon", "lime", "melon"]
+
+
 @dataclass(frozen=True)
 class Tool:
     name: str

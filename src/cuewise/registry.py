@@ -147,8 +147,9 @@ def outside(plural: str, taken: Any = ()) -> dict[str, EntryPoint]:
 
 
 def places() -> tuple[tuple[str, int], ...]:
-    """Where packages are installed, each with the time of its last change."""
-    return tuple((place, os.stat(place).st_mtime_ns) for place in sys.path if os.path.isdir(place))
+    """Where packages are looked for, each with the time of its last change; "" is the working folder."""
+    folders = map(os.path.abspath, sys.path)
+    return tuple((folder, os.stat(folder).st_mtime_ns) for folder in folders if os.path.isdir(folder))
 
 
 @lru_cache(maxsize=32)
