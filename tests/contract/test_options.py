@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 import torch
-from lightning_fabric import Fabric
 
 from cuewise.config import Config, Labels, Optim, ViewSettings, complete, merge, resolve
 from cuewise.data import Dataset, open_data
 from cuewise.errors import UserError
 from cuewise.methods import methods
+from cuewise.train.fabric import Fabric
 from cuewise.train.labels import with_labels
 from cuewise.train.loop import optimise
 from cuewise.train.optim import lr_factor, scaled_lr

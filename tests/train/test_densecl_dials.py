@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 import yaml
-from lightning_fabric import Fabric
 
 from cuewise import UserError
 from cuewise.config import complete, resolve
 from cuewise.data import open_data
+from cuewise.train.fabric import Fabric
 from cuewise.train.loop import optimise
 from cuewise.train.pretrain import build
 

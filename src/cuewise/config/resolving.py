@@ -24,7 +24,7 @@ def resolve(*layers: Mapping[str, Any]) -> Config:
     kind = method(asked.get("method") or Config.method)
     # the method's block may stand under its name, as in config.yaml, or under "settings"
     settings = merge(asked.pop("settings", None) or {}, asked.pop(kind.name, None) or {})
-    if strange := [k for k in asked if k in methods()]:
+    if strange := sorted(asked.keys() & methods().keys()):
         raise UserError(
             f"{strange[0]}.* are settings of the method {strange[0]}, and this run's method is {kind.name}"
         )
