@@ -29,7 +29,7 @@ CASES = {  # images and settings: a few seconds on one worker each
     "anisotropic": (1200, {}),
     "corrupted": (16, {}),
     "quilting": (160, {}),
-    "texture": (60, {"fast": True}),
+    "texture": (60, {}),
 }
 
 

@@ -54,7 +54,9 @@ class Registry(Generic[T]):
     ) -> None:
         self.kind, self.package, self.is_member = kind, package, is_member
         self.plural = plural or f"{kind}s"
-        self._inside: dict[ModuleType, list[Any]] = {}  # members of the package's own modules, looked for once
+        self._inside: dict[
+            ModuleType, list[Any]
+        ] = {}  # members of the package's own modules, looked for once
 
     def all(self) -> dict[str, T]:
         """Members by name, in alphabetical order; a broken entry point is left out with a warning."""

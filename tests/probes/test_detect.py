@@ -246,7 +246,7 @@ def test_training_resumes_to_the_bit(voc: Path, tmp_path: Path, monkeypatch: pyt
 @pytest.mark.slow
 def test_it_learns_to_find_bright_shapes(voc: Path, tmp_path: Path) -> None:
     result = probe("detect", "cuewise/resnet-tiny?width=16", train=f"{voc}?set=train", test=f"{voc}?set=val", size=32,
-                   steps=60, batch_size=8, lr=0.03, out=tmp_path / "out")  # fmt: skip
+                   steps=24, batch_size=8, lr=0.03, out=tmp_path / "out")  # fmt: skip
     scores = {s["name"].partition("/")[0]: s for s in result["scores"]}
     assert set(scores) == {f"{form}_{what}" for form in ("voc07", "coco") for what in ("ap", "ap50", "ap75")}
     assert scores["voc07_ap50"]["value"] > 0.5

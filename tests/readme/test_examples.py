@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import importlib
+import os
 import sys
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 import timm
@@ -74,17 +77,27 @@ NOTEBOOKS = {  # what the cell of parameters is followed by
 }
 
 
+@pytest.fixture(scope="module")
+def kernel(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """One kernel for all notebooks: each imports torch, and the names of one are forgotten before the next."""
+    manager = pytest.importorskip("jupyter_client").KernelManager()
+    more = {"OMP_NUM_THREADS": "1", "PYTHONPATH": ":".join(p for p in sys.path if p)}
+    more["CUEWISE_CACHE"] = str(tmp_path_factory.getbasetemp() / "cache")
+    manager.start_kernel(env={**os.environ, **more})
+    yield manager
+    manager.shutdown_kernel(now=True)
+
+
 @pytest.mark.shell
 @pytest.mark.parametrize("name", NOTEBOOKS)
-def test_notebooks_run(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_notebooks_run(name: str, kernel: Any, tmp_path: Path) -> None:
     nbformat, nbclient = pytest.importorskip("nbformat"), pytest.importorskip("nbclient")
     book = nbformat.read(EXAMPLES / f"{name}.ipynb", as_version=4)
     nbformat.validate(book)
     assert not any(cell.get("outputs") for cell in book.cells)  # what is kept has no outputs
     (cell,) = [c for c in book.cells if "parameters" in c.metadata.get("tags", ())]
     cell.source += f"\n{NOTEBOOKS[name]}{ALONE}"
-    monkeypatch.setenv("OMP_NUM_THREADS", "1")
-    monkeypatch.setenv("PYTHONPATH", ":".join(p for p in sys.path if p))
-    nbclient.NotebookClient(book, timeout=300, resources={"metadata": {"path": str(tmp_path)}}).execute()
+    book.cells.insert(0, nbformat.v4.new_code_cell(f"%reset -f\n%cd -q {tmp_path}"))
+    nbclient.NotebookClient(book, km=kernel, timeout=300).execute()
     outputs = [o for c in book.cells for o in c.get("outputs", ()) if o.output_type == "execute_result"]
     assert outputs

@@ -197,7 +197,7 @@ def test_similarities_of_pairs(run: Path, found: Found) -> None:
         shown["positive"].append(apply(image, positive, 32))
         cut = patches.sample(rng, 32, 32, 32, (low, high))
         shown["patch"].append(patches.apply(shown["query"][-1], cut))
-        shown["texture"].append(apply(Texture(fast=True)(image, rng), query, 32))
+        shown["texture"].append(apply(Texture()(image, rng), query, 32))
     z = {}
     for role, images in shown.items():
         with torch.no_grad():

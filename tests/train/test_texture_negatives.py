@@ -76,7 +76,7 @@ def test_both_kinds_several_each_with_their_own_weight(few: Path, tmp_path: Path
 @pytest.mark.slow
 @pytest.mark.parametrize("mode", ["in", "out"])
 def test_a_made_set_in_both_modes(few: Path, tmp_path: Path, mode: str) -> None:
-    make("texture", str(few), str(tmp_path / "made"), set=["fast=true"], workers="0")
+    make("texture", str(few), str(tmp_path / "made"), workers="0")
     used = {"negatives": ["texture"], "texture_data": [str(tmp_path / "made")], "alpha": [2.0]}
     before = set(cache_folder().rglob("*.png"))
     one = run(few, tmp_path / "one", alpha_mode=mode, **used)

@@ -154,7 +154,7 @@ def test_made_textures_are_found_by_the_manifest(tmp_path: Path) -> None:
     data = open_data(str(images(tmp_path / "data", NAMES)))
     for form in ("jsonl", "parquet"):
         place = tmp_path / form
-        make("texture", str(tmp_path / "data"), str(place), set=["fast=true"], manifest=form, workers="0")
+        make("texture", str(tmp_path / "data"), str(place), manifest=form, workers="0")
         found = made_textures(data, [str(place)], 1)
         if form == "jsonl":
             rows = [json.loads(line) for line in (place / "manifest.jsonl").read_text().splitlines()]
@@ -180,7 +180,7 @@ def test_without_a_manifest_names_must_agree(tmp_path: Path) -> None:
 def test_a_missing_partner_is_named_and_a_broken_one_too(tmp_path: Path) -> None:
     root = images(tmp_path / "data", NAMES[2:])
     place = tmp_path / "made"
-    make("texture", str(root), str(place), set=["fast=true"], workers="0")
+    make("texture", str(root), str(place), workers="0")
     images(root, ["bee/new.jpg", "bee/other.jpg"])
     with pytest.raises(UserError, match=r"no texture of bee/new\.jpg and 1 more"):
         made_textures(open_data(str(root)), [str(place)], 1)
@@ -199,7 +199,7 @@ def test_an_image_that_was_broken_when_textures_were_made_has_none(tmp_path: Pat
     root = images(tmp_path / "data", NAMES[2:])
     whole = (root / "bee/z.jpg").read_bytes()
     (root / "bee/z.jpg").write_bytes(whole[:300])
-    make("texture", str(root), str(tmp_path / "made"), set=["fast=true"], workers="0")
+    make("texture", str(root), str(tmp_path / "made"), workers="0")
     data = open_data(str(root))
     found = made_textures(data, [str(tmp_path / "made")], 1)  # it is not read while training, either
     last = [data.name(i) for i in range(2)].index("bee/z.jpg")
@@ -210,7 +210,7 @@ def test_an_image_that_was_broken_when_textures_were_made_has_none(tmp_path: Pat
 def test_each_negative_needs_a_set_of_its_own_and_names_must_be_unique(tmp_path: Path) -> None:
     root = str(images(tmp_path / "data", NAMES[2:]))
     for seed in (0, 1):
-        make("texture", root, str(tmp_path / f"made{seed}"), set=["fast=true"], seed=seed, workers="0")
+        make("texture", root, str(tmp_path / f"made{seed}"), seed=seed, workers="0")
     places = [str(tmp_path / "made0"), str(tmp_path / "made1")]
     with pytest.raises(UserError, match="one for each negative"):
         made_textures(open_data(root), places[:1], 2)

@@ -97,7 +97,7 @@ def pair_views(
     out = {"query": shown, "positive": apply(image, positive, size), "patch": cut}
     side = min(LARGEST, height, width)
     small = center(image, side)
-    texture = Texture(fast=True)(small, rng)
+    texture = Texture()(small, rng)
     crop = query.crop
     y, x = side / height, side / width
     top, left = min(round(crop.top * y), side - 1), min(round(crop.left * x), side - 1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from cuewise.audits.change import change
 from cuewise.audits.one_cue import one_cue_audit
 
-COPY = change("texture", fast=True)  # layout is destroyed
+COPY = change("texture")  # layout is destroyed
 
 texture = one_cue_audit(
     "texture",

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cuewise.compiled import cache_root
-from cuewise.cues.texture import FAST, synthesize
+from cuewise.cues.texture import Search, synthesize
 from cuewise.cues.texture_patches import extract_patches
 from cuewise.data import BrokenImage, Dataset, decode
 from cuewise.errors import UserError
@@ -94,7 +94,7 @@ class SynthesisedTextures:
 
     def texture(self, image: Pixels, index: int, number: int) -> Pixels:
         digest = hashlib.blake2b(np.ascontiguousarray(image).data, digest_size=20)
-        digest.update(f"{VERSION} {image.shape} {FAST} {self.seed} {number}".encode())
+        digest.update(f"{VERSION} {image.shape} {Search()} {self.seed} {number}".encode())
         name = digest.hexdigest()
         file = folder() / name[:2] / f"{name}.png"
         found = stored(file)
@@ -112,7 +112,7 @@ def fast_texture(image: Pixels, rng: np.random.Generator) -> Pixels:
     """A texture of the image's size, 224×224 where it is larger, from its centre patch and a random one."""
     size = image.shape[:2] if max(image.shape[:2]) <= LARGEST else (LARGEST, LARGEST)
     examples = extract_patches(image, rng).examples
-    return synthesize(examples, (size[0], size[1]), rng=rng, search=FAST)
+    return synthesize(examples, (size[0], size[1]), rng=rng)
 
 
 def folder() -> Path:
