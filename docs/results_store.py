@@ -18,7 +18,19 @@ from cuewise.studies.table import Table
 
 LABS = {lab.name: lab for lab in (SHAPES, PHOTOGRAPHS, TUNING)}
 DIGITS = 5
-KEPT = ("cuewise", "lab", "method", "model", "size", "precision", "epochs", "seeds", "runs", "budget_minutes")
+KEPT = (
+    "cuewise",
+    "lab",
+    "method",
+    "model",
+    "size",
+    "generator",
+    "precision",
+    "epochs",
+    "seeds",
+    "runs",
+    "budget_minutes",
+)
 ABSOLUTE = re.compile(r"(?<![\w.])/(?:[^/.\s]+/)+")  # folders of a path that starts at the root
 DECIMAL = re.compile(r"\d[.,]\d|\d\s*%")
 
@@ -109,7 +121,14 @@ class Stored:
         base = LABS[d["lab"]]
         values = {key: tuple(v) for key, v in d["values"].items()}
         sets = dict.fromkeys(d["sets"], ())
-        return replace(base, main=d["method"], sets=sets, **values, base={"data": [], **base.base})
+        return replace(
+            base,
+            main=d["method"],
+            sets=sets,
+            generator=d.get("generator") or "",
+            **values,
+            base={"data": [], **base.base, "model": d["model"]},
+        )
 
     @property
     def where(self) -> str:

@@ -167,6 +167,7 @@ def reproduce(
     method: str | None = None,
     model: str | None = None,
     size: int | None = None,
+    generator: str | Path | None = None,
     overwrite: bool = False,
 ) -> Result:
     """Test the papers' claims at lab scale: train, measure over seeds, say what held.
@@ -187,6 +188,7 @@ def reproduce(
     method: moco or simclr, for studies that are not about a method [simclr on shapes, moco on photographs]
     model: backbone of all arms that name none, with or without weights; the study `tune` needs one [the lab's small one]
     size: side of the views in pixels, of all arms that name none [32]
+    generator: of the study `adf-supervised`: a run of `pretrain --method pix2pix` at the same size, for an arm with a learned filter
     overwrite: start again, the trained arms in --out included
     """
 

@@ -12,13 +12,16 @@ import torch
 
 from cuewise.config import merge, resolve
 from cuewise.encoders import Encoder
+from cuewise.errors import UserError
 from cuewise.probes.finetune import FinetuneProbe
 from cuewise.probes.tunings import Tuning
 from cuewise.studies import adf_filters, adf_jigsaw, adf_ssl, adf_stylised, adf_supervised
+from cuewise.studies.jobs import job_of
 from cuewise.studies.labs import PHOTOGRAPHS, SHAPES, Lab
 from cuewise.studies.measures import TrainedArm, find_measure
 from cuewise.studies.measures.suppression import TUNING, curve
 from cuewise.studies.results import curves_of
+from cuewise.studies.run import run_studies
 from cuewise.studies.study import Study
 from cuewise.studies.table import Table
 from cuewise.train.pretrain import run_pretrain
@@ -56,6 +59,7 @@ TINY = replace(
 @pytest.mark.parametrize("study", STUDIES, ids=lambda s: s.name)
 @pytest.mark.parametrize("lab", [SHAPES, PHOTOS], ids=lambda x: x.name)
 def test_every_arm_is_a_configuration_with_the_same_steps(study: Study, lab: Lab) -> None:
+    lab = replace(lab, generator="runs/G")
     arms = {a.name: resolve(lab.config(a.settings, a.method or lab.main, 0, 3)) for a in study.arms(lab)}
     assert len({tuple(c.data) for c in arms.values()}) == 1
     assert {c.epochs for c in arms.values()} == {3}
@@ -115,6 +119,35 @@ def test_answers_before_and_after_fine_tuning(tmp_path: Path, monkeypatch: pytes
         free = (found[f"{when}/silhouette"] + found[f"{when}/sketch"]) / 2
         assert found[f"{when}/texture_free"] == pytest.approx(free)
     assert find_measure("wide").take(arm)["wide/sketch"] >= 0
+
+
+def test_a_learned_filter_is_an_arm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    where = "cuewise.studies.measures.suppression"
+    monkeypatch.setattr(f"{where}.TUNING", replace(TUNING, iterations=2))
+    monkeypatch.setattr(f"{where}.PART", 4)
+    monkeypatch.setattr(f"{where}.SALIENT", 4)
+    own = {"critic_width": 8}
+    network = {"method": "pix2pix", "model": "cuewise/unet?width=8", "size": 32, "batch_size": 16}
+    run_pretrain(
+        [{"data": TINY.base["data"], **network, "epochs": 1, "pix2pix": own, "workers": "0"}], tmp_path / "G"
+    )
+    lab = replace(TINY, generator=str(tmp_path / "G"))
+    learned = next(a for a in adf_supervised.arms(lab) if a.name == adf_supervised.LEARNED)
+    config = merge(lab.config(learned.settings, learned.method, 0, 1), {"batch_size": 32})
+    folder = job_of(config, tmp_path, ()).folder
+    run_pretrain([config], Path(folder))
+    assert find_measure("answers").take(TrainedArm(Path(folder), lab))["before/clean"] >= 0
+    weights = tmp_path / "G" / "encoder.safetensors"
+    weights.write_bytes(weights.read_bytes()[:-4] + bytes(4))
+    assert job_of(config, tmp_path, ()).folder != folder  # another generator, another arm
+    weights.unlink()
+    with pytest.raises(UserError, match="no finished run of `cuewise pretrain --method pix2pix`"):
+        job_of(config, tmp_path, ())
+
+
+def test_a_generator_that_no_study_uses_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="none of these studies has an arm with a learned filter"):
+        run_studies(["adf-ssl"], tmp_path / "out", generator=str(tmp_path))
 
 
 def test_the_curve_of_a_pretext_task(tmp_path: Path) -> None:

@@ -298,15 +298,21 @@ CASES |= {
                             {"p = 0.6, gold 0.05": row(error=0.5), "p = 0.6, not corrected": row(error=0.3)}),
 }  # fmt: skip
 ORIGINAL, BOTH, ONLY = "original", "original ∪ anisotropic", "anisotropic only"
+LEARNED = "Pix2Pix-Anisotropic"
 SETS = ("silhouette", "sketch", "disjoint")
 
 
 def mixed(
-    when: str, sets: Sequence[str], plain: Sequence[float], both: Sequence[float], only: float = 0.0
+    when: str,
+    sets: Sequence[str],
+    plain: Sequence[float],
+    both: Sequence[float],
+    only: float = 0.0,
+    arm: str = BOTH,
 ) -> Means:
     """Accuracies of classifiers trained on original images and on both, before or after fine-tuning."""
     named = [f"{when}/{name}" for name in sets]
-    rows = {ORIGINAL: dict(zip(named, plain)), BOTH: dict(zip(named, both))}
+    rows = {ORIGINAL: dict(zip(named, plain)), arm: dict(zip(named, both))}
     return rows | ({ONLY: {named[0]: only}} if only else {})
 
 
@@ -330,6 +336,8 @@ CASES |= {
                                 mixed("before", ("clean",), (0.6,), (0.5,), 0.7)),
     ("adf-supervised", "23d"): (mixed("before", ("clean", *SETS), (0.6, 0.3, 0.3, 0.3), (0.5, 0.35, 0.5, 0.35)),
                                 mixed("before", ("clean", *SETS), (0.6, 0.3, 0.3, 0.3), (0.5, 0.6, 0.5, 0.35))),
+    ("adf-supervised", "23e"): (mixed("before", ("clean", *SETS), (0.6, 0.3, 0.3, 0.3), (0.5, 0.35, 0.5, 0.35), arm=LEARNED),
+                                mixed("before", ("clean", *SETS), (0.6, 0.3, 0.3, 0.3), (0.5, 0.6, 0.5, 0.35), arm=LEARNED)),
     ("adf-supervised", "24a"): (mixed("before", CHANGED, (0.6, 0.3, 0.3), (0.6, 0.4, 0.4)),
                                 mixed("before", CHANGED, (0.6, 0.3, 0.3), (0.6, 0.4, 0.2))),
     ("adf-supervised", "24b"): (mixed("before", ("clean", "weather"), (0.6, 0.5), (0.6, 0.4)),

@@ -5,16 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from cuewise.data import Batch
+from cuewise.encoders.batch_norm import fix_statistics
+from cuewise.encoders.card import is_random
 from cuewise.encoders.heads import unit
 from cuewise.errors import UserError
-from cuewise.methods.method import Method, MethodSettings, Setup, Step, at_least
+from cuewise.methods.method import Method, MethodSettings, Setup, Step, at_least, check_statistics
 from cuewise.methods.pix2pix import Pix2Pix
 from cuewise.methods.suppressor import Suppressor
 from cuewise.objectives.corrected import corrected_cross_entropy
@@ -26,6 +28,11 @@ class Settings(MethodSettings):
     """--set supervised.*"""
 
     smoothing: Annotated[float, "of the labels"] = 0.0
+    statistics: Annotated[
+        str,
+        "of the encoder's batch norm: batch, or fixed, those of the weights that the run starts from "
+        "(for small batches, and images of another size than the weights were trained on)",
+    ] = "batch"
     freeze: Annotated[bool, "leave the generator of --generator as it is"] = False
     keep: Annotated[
         float, "weight of the loss of pix2pix, which keeps the generator of --generator a suppressor"
@@ -49,6 +56,10 @@ class Supervised(Method):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        if self.settings.statistics == "fixed" and is_random(self.encoder.card.weights):
+            raise UserError(
+                "supervised.statistics=fixed is for a model that brings weights: give --model MODEL:FILE or a run"
+            )
         self.classifier = nn.Linear(self.encoder.dim, self.setup.classes)
         if self.setup.correction != "none":
             self.register_buffer("confusion", torch.eye(self.setup.classes))  # C[y, ỹ], estimated beforehand
@@ -65,6 +76,7 @@ class Supervised(Method):
             raise UserError(
                 f"supervised.smoothing has no meaning with labels.correction={setup.correction}: leave one of them out"
             )
+        check_statistics("supervised", s.statistics, "batch", "fixed")
         at_least("supervised.keep", s.keep, 0)
         if setup.generator is None and (s.freeze or s.keep != Settings.keep):
             raise UserError("supervised.freeze and supervised.keep are about a generator: add --generator G")
@@ -72,6 +84,12 @@ class Supervised(Method):
             raise UserError("supervised.keep has no meaning for a frozen generator: leave one of them out")
         if setup.generator is not None and setup.correction != "none":
             raise UserError("--generator and labels.correction exclude each other: give one of them")
+
+    def train(self, mode: bool = True) -> Self:
+        super().train(mode)
+        if self.settings.statistics == "fixed":
+            fix_statistics(self.encoder)
+        return self
 
     def apart(self) -> Mapping[str, tuple[nn.Module, Mapping[str, Any]]]:
         """A generator that trains along, and its discriminator, with the optimiser that they were trained with."""

@@ -16,6 +16,7 @@ from torch import Tensor, nn
 
 from cuewise.data import Dataset, Loader, Sample, Shown, auto_workers
 from cuewise.encoders import Encoder
+from cuewise.encoders.batch_norm import fix_statistics
 from cuewise.encoders.embed import Embeddings, embed_dataset
 from cuewise.errors import UserError
 from cuewise.probes.layer_decay import layer_decayed
@@ -150,9 +151,7 @@ class FinetuneProbe(Probe):
         t = self.tuning
         encoder = copy.deepcopy(self.encoder).requires_grad_(not t.frozen).train(not t.frozen)
         if t.fixed_norm:
-            for m in encoder.modules():
-                if isinstance(m, nn.modules.batchnorm._BatchNorm):
-                    m.eval()
+            fix_statistics(encoder)
         device = next(encoder.parameters()).device
         head = self._new_head(encoder.dim) if self.head is None else copy.deepcopy(self.head)
         network = nn.ModuleList([encoder.to(memory_format=torch.channels_last), head]).to(device)

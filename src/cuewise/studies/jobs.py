@@ -46,9 +46,18 @@ def job_of(config: dict[str, Any], place: Path, measures: tuple[str, ...]) -> Ar
     """Where the run of this configuration lives below DIR/arms."""
     data = open_data(config["data"])
     own = departures(resolve(config).as_dict())
-    content = json.dumps([FORMAT, own, data.fingerprint()["hash"]], sort_keys=True)
+    read = [weights_of(config["generator"])] if config.get("generator") else []
+    content = json.dumps([FORMAT, own, data.fingerprint()["hash"], *read], sort_keys=True)
     name = hashlib.sha256(content.encode()).hexdigest()[:12]
     return ArmJob(config, str(place / name), measures, images_of(config, len(data)))
+
+
+def weights_of(generator: str) -> str:
+    """A hash of its weights: another generator in the same folder makes other arms."""
+    file = Path(generator) / "encoder.safetensors"
+    if not file.is_file():
+        raise UserError(f"--generator {generator}: no finished run of `cuewise pretrain --method pix2pix`")
+    return hashlib.sha256(file.read_bytes()).hexdigest()
 
 
 def images_of(config: Mapping[str, Any], count: int) -> int:

@@ -42,6 +42,7 @@ def document_of(
         "method": plan.lab.main,
         "model": plan.lab.base["model"],
         "size": plan.lab.base["size"],
+        "generator": plan.lab.generator,
         "precision": plan.lab.base.get("precision", "auto"),
         "budget_minutes": budget,
         "warnings": list(warnings),

@@ -57,6 +57,7 @@ def run_studies(
     method: str | None = None,
     model: str | None = None,
     size: int | None = None,
+    generator: str | None = None,
     overwrite: bool = False,
     lab: Lab | None = None,
 ) -> dict[str, Any]:
@@ -69,7 +70,7 @@ def run_studies(
     own = {"model": model, "size": size}
     lab = with_method(in_precision(base, precision), method)
     lab = replace(lab, base=merge(lab.base, {k: v for k, v in own.items() if v is not None}))
-    lab = swept(lab, asked, values)
+    lab = swept(with_generator(lab, asked, generator), asked, values)
     chosen = only_arms(asked, lab, arms)
     check_folder(out, "study", resume=True, overwrite=overwrite)
     workers, threads = job_count(jobs)
@@ -129,6 +130,18 @@ def with_method(lab: Lab, method: str | None) -> Lab:
     if method is not None and method not in able:
         raise UserError(f"--method {method}: this lab has settings for {' and '.join(able)}")
     return replace(lab, main=method or lab.main)
+
+
+def with_generator(lab: Lab, asked: Sequence[Study], generator: str | None) -> Lab:
+    """The lab with a learned filter, where a study has an arm for it."""
+    if generator is None:
+        return lab
+    found = replace(lab, generator=generator)
+    if all(len(s.arms(found)) == len(s.arms(lab)) for s in asked):
+        raise UserError(
+            "--generator: none of these studies has an arm with a learned filter; adf-supervised has"
+        )
+    return found
 
 
 def job_count(text: str) -> tuple[int, int]:

@@ -62,6 +62,10 @@ def reproduce(
         "backbone of all arms that name none, with or without weights; the study `tune` needs one [the lab's small one]",
     ] = None,
     size: Annotated[int | None, "side of the views in pixels, of all arms that name none [32]"] = None,
+    generator: Annotated[
+        One | None,
+        "of the study `adf-supervised`: a run of `pretrain --method pix2pix` at the same size, for an arm with a learned filter",
+    ] = None,
     overwrite: Annotated[bool, "start again, the trained arms in --out included"] = False,
 ) -> Result:
     """Test the papers' claims at lab scale: train, measure over seeds, say what held.
@@ -90,6 +94,7 @@ def reproduce(
             method=method,
             model=model,
             size=size,
+            generator=None if generator is None else str(generator),
             overwrite=overwrite,
         )
     )

@@ -79,7 +79,9 @@ def answers(arm: TrainedArm) -> Quantities:
     assert train.labels is not None
     config = load_config(arm.folder)
     low, high = config.views.scale or RECIPES["supervised"].scale
-    tuning = replace(TUNING, scale=(low, high))  # as in training: other crops would undo what was learned
+    # as in training: other crops and other batch statistics would undo what was learned
+    fixed = config.settings.get("statistics") == "fixed"
+    tuning = replace(TUNING, scale=(low, high), fixed_norm=fixed)
     probe = FinetuneProbe(arm.model.encoder, tuning, seed=config.seed, workers=0, head=head)
     tuned = probe.fit(train, train.labels).network_
     encoder = tuned[0]
