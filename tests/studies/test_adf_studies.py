@@ -121,6 +121,36 @@ def test_answers_before_and_after_fine_tuning(tmp_path: Path, monkeypatch: pytes
     assert find_measure("wide").take(arm)["wide/sketch"] >= 0
 
 
+def test_arms_that_start_from_weights_keep_their_statistics(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In training, and in fine-tuning at a tenth of its rate."""
+    where = "cuewise.studies.measures.suppression"
+    monkeypatch.setattr(f"{where}.TUNING", replace(TUNING, iterations=1))
+    monkeypatch.setattr(f"{where}.scored", lambda *args: {})
+    asked: list[Tuning] = []
+
+    class Noticed(FinetuneProbe):
+        def __init__(self, encoder: Encoder, tuning: Tuning, **more: Any) -> None:
+            asked.append(tuning)
+            super().__init__(encoder, tuning, **more)
+
+    monkeypatch.setattr(f"{where}.FinetuneProbe", Noticed)
+    first = trained(adf_supervised.STUDY, adf_supervised.ORIGINAL, tmp_path)
+    find_measure("answers").take(first)
+    lab = replace(TINY, base={**TINY.base, "model": str(first.folder)})
+    for arm in (*adf_supervised.arms(lab), *adf_filters.arms(lab)):
+        assert arm.settings["supervised"] == {"statistics": "fixed"}
+    arm = adf_supervised.arms(lab)[0]
+    config = merge(lab.config(arm.settings, arm.method, 0, 1), {"batch_size": 32})
+    run_pretrain([config], tmp_path / "second")
+    find_measure("answers").take(TrainedArm(tmp_path / "second", lab))
+    assert [t.fixed_norm for t in asked] == [False, True]
+    optim = load_config(tmp_path / "second").optim
+    assert asked[1].lr == (pytest.approx(optim.lr * 32 / optim.reference_batch / 10),)
+    assert asked[0].lr == TUNING.lr
+
+
 def test_a_learned_filter_is_an_arm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     where = "cuewise.studies.measures.suppression"
     monkeypatch.setattr(f"{where}.TUNING", replace(TUNING, iterations=2))

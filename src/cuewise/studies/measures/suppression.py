@@ -28,6 +28,7 @@ from cuewise.studies.labs import Lab
 from cuewise.studies.measures.arm import TrainedArm, mean_of, opened
 from cuewise.studies.measures.measure import Quantities, measure
 from cuewise.train.log import read_metrics
+from cuewise.train.optim import scaled_lr
 from cuewise.train.reload import load_config, load_method
 from cuewise.views import RECIPES
 
@@ -69,7 +70,7 @@ def tests_of(lab: Lab) -> dict[str, str]:
 
 @measure("answers", "answers of a supervised arm's own classifier, before and after fine-tuning on clean images: accuracy "
          "on every test set, without high frequencies, under noise and weather; saliency and confidence",
-         "clean", "wide/?", "ood/?", version=3)  # fmt: skip
+         "clean", "wide/?", "ood/?", version=4)  # fmt: skip
 def answers(arm: TrainedArm) -> Quantities:
     method = load_method(arm.folder)
     train = arm_data(arm)
@@ -79,9 +80,11 @@ def answers(arm: TrainedArm) -> Quantities:
     assert train.labels is not None
     config = load_config(arm.folder)
     low, high = config.views.scale or RECIPES["supervised"].scale
-    # as in training: other crops and other batch statistics would undo what was learned
-    fixed = config.settings.get("statistics") == "fixed"
-    tuning = replace(TUNING, scale=(low, high), fixed_norm=fixed)
+    tuning = replace(TUNING, scale=(low, high))  # as in training: other crops would undo what was learned
+    if config.settings.get("statistics") == "fixed":
+        # such a network diverges at the preset's rate; published is a tenth of the rate of training
+        tenth = scaled_lr(config.optim, config.batch_size) / 10
+        tuning = replace(tuning, fixed_norm=True, lr=(tenth,))
     probe = FinetuneProbe(arm.model.encoder, tuning, seed=config.seed, workers=0, head=head)
     tuned = probe.fit(train, train.labels).network_
     encoder = tuned[0]
