@@ -98,7 +98,7 @@ def test_tables_of_commands_are_read() -> None:
 
 @pytest.fixture(scope="module")
 def workplace(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with photographs and weights, shared by the commands: later ones use what earlier ones made."""
+    """A folder with photographs and weights."""
     place = tmp_path_factory.mktemp("readme")
     shutil.copytree(folder, place / "photos")
     shutil.copytree(folder, place / "more-photos")
@@ -118,21 +118,23 @@ def test_the_readme_has_its_recipes() -> None:
     assert verbs == ["pretrain", "pretrain", "compare", "audit", "tune", "make", "pretrain"]
 
 
-@pytest.mark.parametrize("number", range(len(README)), ids=[c[:70] for c in README])
-def test_readme_commands_run(workplace: Path, number: int) -> None:
-    name, *rest = words_after_cuewise(README[number])
+@pytest.mark.slow
+def test_readme_commands_run(workplace: Path) -> None:
+    """In one test: later commands read what earlier ones write."""
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "CUEWISE_CACHE": str(workplace / "cache")}
-    done = subprocess.run(
-        [sys.executable, "-m", "cuewise", name, *rest, *QUICK[name].split()],
-        cwd=workplace,
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=400,
-    )
-    assert done.returncode == 0, done.stderr
-    out = next((rest[i + 1] for i, w in enumerate(rest) if w == "--out"), rest[-1])
-    assert any((workplace / out).iterdir())
+    for command in README:
+        name, *rest = words_after_cuewise(command)
+        done = subprocess.run(
+            [sys.executable, "-m", "cuewise", name, *rest, *QUICK[name].split()],
+            cwd=workplace,
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=400,
+        )
+        assert done.returncode == 0, f"{command}\n{done.stderr}"
+        out = next((rest[i + 1] for i, w in enumerate(rest) if w == "--out"), rest[-1])
+        assert any((workplace / out).iterdir()), command
 
 
 def test_python_form() -> None:
