@@ -316,6 +316,11 @@ def mixed(
     return rows | ({ONLY: {named[0]: only}} if only else {})
 
 
+def cartoons(free: float, clean: float) -> Means:
+    plain = {"before/texture_free": 0.3, "before/clean": 0.6}
+    return {"cartoon": {"before/texture_free": free, "before/clean": clean}, ORIGINAL: plain}
+
+
 def puzzles(**arms: float) -> Means:
     names = {"plain": "Jigsaw", "whole": "Jigsaw, whole images", "tiles": "Jigsaw, patch-wise"}
     return {names[arm]: {"pretext/accuracy": v, "wide/texture_free": v} for arm, v in arms.items()}
@@ -350,6 +355,7 @@ CASES |= {
                              probed("anisotropic, 50 steps", BOTH, 0.6, 0.5, "after/clean", "before/sketch")),
     ("adf-filters", "25b"): (probed(BOTH, "gaussian", 0.5, 0.4, "before/sketch"),
                              probed(BOTH, "gaussian", 0.4, 0.5, "before/sketch")),
+    ("adf-filters", "own"): (cartoons(0.4, 0.6), cartoons(0.4, 0.5)),
     ("adf-jigsaw", "29a"): (puzzles(plain=0.9, whole=0.9, tiles=0.8), puzzles(plain=0.9, whole=0.9, tiles=0.05)),
     ("adf-jigsaw", "29b"): (puzzles(whole=0.9, tiles=0.8), puzzles(whole=0.8, tiles=0.9)),
     ("adf-jigsaw", "29c"): (puzzles(plain=0.3, tiles=0.4), puzzles(plain=0.4, tiles=0.3)),
