@@ -96,27 +96,6 @@ def test_get_imports_one_file_and_summaries_none(fruits: Registry[type]) -> None
     assert f"{fruits.package}.lime" not in sys.modules
 
 
-def test_modules_of_the_package_are_searched_once(
-    fruits: Registry[type], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    first = fruits.all()
-    monkeypatch.setattr(fruits, "is_member", None)
-    assert fruits.all() == first
-    assert fruits.get("lime") is first["lime"]
-
-
-def test_half_of_a_module_is_not_kept(fruits: Registry[type], place: Path) -> None:
-    """A module that asks for all members while it is imported has none yet."""
-    early = "from {package} import REGISTRY, lemon\nBEFORE = list(REGISTRY[0].all())\n" + (
-        "class Early(lemon.Lemon):\n    name = 'early'\n    summary = ''\n"
-    )
-    write(place / fruits.package, {"early.py": early}, fruits.package)
-    sys.modules[fruits.package].REGISTRY = [fruits]  # type: ignore[attr-defined]
-    assert list(fruits.all()) == ["early", "lemon", "lime"]
-    assert sys.modules[f"{fruits.package}.early"].BEFORE == ["lemon", "lime"]
-    assert list(fruits.all()) == ["early", "lemon", "lime"]
-
-
 def test_a_name_nearby_is_suggested(fruits: Registry[type]) -> None:
     with pytest.raises(UserError, match=r"no fruit 'Lemmon'; did you mean lemon\? there are: lemon, lime"):
         fruits.get("Lemmon")

@@ -54,15 +54,12 @@ class Registry(Generic[T]):
     ) -> None:
         self.kind, self.package, self.is_member = kind, package, is_member
         self.plural = plural or f"{kind}s"
-        self._inside: dict[
-            ModuleType, list[Any]
-        ] = {}  # members of the package's own modules, looked for once
 
     def all(self) -> dict[str, T]:
         """Members by name, in alphabetical order; a broken entry point is left out with a warning."""
         found: dict[str, T] = {}
         for module in member_modules(self.package):
-            for member in self.inside(importlib.import_module(module)):
+            for member in self.members(importlib.import_module(module)):
                 other = found.setdefault(member.name, member)
                 if other is not member:
                     raise ValueError(f"two {self.plural} are called {member.name!r}, one in {module}")
@@ -79,7 +76,7 @@ class Registry(Generic[T]):
             return self._checked(import_typed(name, self.kind), name)
         inside = declared_members(self.package)
         if name in inside:
-            for member in self.inside(importlib.import_module(inside[name].module)):
+            for member in self.members(importlib.import_module(inside[name].module)):
                 if member.name == name:
                     return member
         points = outside(self.plural, inside)
@@ -93,15 +90,6 @@ class Registry(Generic[T]):
     def summaries(self) -> dict[str, str]:
         """name → one line, without importing any member."""
         return summaries(self.plural, self.package)
-
-    def inside(self, module: ModuleType) -> list[Any]:
-        """The members of a module of the package, which do not change while it runs."""
-        if module in self._inside:
-            return self._inside[module]
-        found = self.members(module)
-        if not getattr(module.__spec__, "_initializing", False):  # half of a module that is being imported
-            self._inside[module] = found
-        return found
 
     def members(self, module: ModuleType) -> list[Any]:
         """The members that a module defines."""
