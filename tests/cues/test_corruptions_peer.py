@@ -1,6 +1,7 @@
 """Corruptions against the imagecorruptions package, where it is installed: the same pixels, or the same law."""
 
 import importlib.util
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -21,7 +22,11 @@ def package():
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(path.parent)  # benchmarks import each other by name
         spec.loader.exec_module(module)
-    return module.peer()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delitem(sys.modules, "pkg_resources", raising=False)  # the peer gets a stand-in, other tests what was there
+        found = module.peer()
+        patch.delitem(sys.modules, "pkg_resources", raising=False)
+    return found
 
 
 @pytest.fixture(scope="module")
