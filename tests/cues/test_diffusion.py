@@ -10,10 +10,12 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numba import njit
+from numba.core import config
 
 from cuewise.cues.blur import gaussian_blur
 from cuewise.cues.diffusion import PeronaMalik, diffuse, perona_malik, robust_diffusion, scaled_steps
 from cuewise.cues.exp2_kernel import exp2_near
+from cuewise.cues.vector_ir import lanes
 from cuewise.errors import UserError
 
 
@@ -52,6 +54,12 @@ def reference(
             change += np.moveaxis(div, 0, axis)
         levels = levels + gamma * change
     return levels
+
+
+@pytest.mark.parametrize(("features", "count"), [("+avx2,+fma", 8), ("+avx2,+avx512f", 16), ("", 8)])
+def test_vectors_are_as_long_as_the_registers(monkeypatch, features, count):
+    monkeypatch.setattr(config, "CPU_FEATURES", features)
+    assert lanes() == count
 
 
 @pytest.mark.parametrize("mode", ["channel", "vector", "medpy3d"])

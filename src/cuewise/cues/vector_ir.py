@@ -1,6 +1,7 @@
 """Vectors of float32 in the compiler's own language, for inner loops that it would not vectorise well by itself.
 
-They run on every processor that the compiler knows; vectors longer than its registers become several.
+They run on every processor that the compiler knows. A vector is as long as its registers: 16 numbers with AVX-512, else 8
+(twice the registers' length costs a third more time in the diffusion of a processor with AVX2).
 """
 
 from __future__ import annotations
@@ -8,10 +9,19 @@ from __future__ import annotations
 from functools import reduce
 from typing import Any
 
-from llvmlite import ir  # type: ignore[import-untyped]
-from numba.core import cgutils
+from llvmlite import binding, ir  # type: ignore[import-untyped]
+from numba.core import cgutils, config
 
-LANES = 8
+
+def lanes() -> int:
+    """Numbers in a vector: of the processor that code is compiled for."""
+    named = config.CPU_FEATURES  # type: ignore[attr-defined]
+    host = binding.get_host_cpu_features
+    wide = host().get("avx512f", False) if named is None else "+avx512f" in named.split(",")
+    return 16 if wide else 8
+
+
+LANES = lanes()
 FLOAT, INT = ir.FloatType(), ir.IntType(32)
 FLOATS, INTS = ir.VectorType(FLOAT, LANES), ir.VectorType(INT, LANES)
 
