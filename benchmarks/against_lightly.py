@@ -147,7 +147,7 @@ def run_arm(arm: str, seed: int, s: Setting, out: Path, peer_seconds: float, rat
     )
     seconds = time.perf_counter() - began
     encoder = load_encoder(trained, size=s.size)
-    found = {
+    found: dict[str, Any] = {
         "arm": arm,
         "seed": seed,
         "steps": steps,

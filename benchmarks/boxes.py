@@ -79,7 +79,7 @@ def coco(file: Path) -> Known:
 
 def selective_search(image: Pixels) -> NDArray[Any]:
     """OpenCV's, in its fast mode; xmin, ymin, xmax, ymax."""
-    search = cv2.ximgproc.segmentation.createSelectiveSearchSegmentation()
+    search = vars(cv2)["ximgproc"].segmentation.createSelectiveSearchSegmentation()
     search.setBaseImage(np.ascontiguousarray(image[..., ::-1]))
     search.switchToSelectiveSearchFast()
     found = np.array(search.process(), np.int64).reshape(-1, 4)
@@ -100,9 +100,9 @@ def opencv_bing(folder: Path) -> Propose:
         for kind, values in numbers.items():
             name = f"ObjNessB2W8{colour}"
             file = cv2.FileStorage(str(folder / f"{name}.{kind}.yml.gz"), cv2.FILE_STORAGE_WRITE)
-            file.write(name, values)
+            file.write(name, np.asarray(values))
             file.release()
-    bing = cv2.saliency.ObjectnessBING.create()
+    bing = vars(cv2)["saliency"].ObjectnessBING.create()
     bing.setTrainingPath(str(folder))
     bing.setBBResDir(str(folder / "results"))
 
@@ -202,9 +202,11 @@ def main() -> None:
         for name, (images, boxes) in sets.items():
             known = (images[: given.limit or None], boxes[: given.limit or None])
             for what, options in settings.items():
-                measure(
-                    f"{name}, {what}", known, lambda image, o=options: propose(image, k=1000, **o).corners
-                )
+
+                def proposed(image: Pixels, options: dict[str, Any] = options) -> NDArray[Any]:
+                    return propose(image, k=1000, **options).corners
+
+                measure(f"{name}, {what}", known, proposed)
             if theirs is not None:
                 measure(f"{name}, OpenCV's BING with our template", known, theirs)
             if hasattr(cv2, "ximgproc"):

@@ -157,7 +157,7 @@ def main() -> None:
     cv2.setNumThreads(1)
     image = photograph()
     if chosen.image:
-        image = np.ascontiguousarray(cv2.resize(cv2.imread(chosen.image), (224, 224))[..., ::-1])
+        image = np.ascontiguousarray(cv2.resize(np.asarray(cv2.imread(chosen.image)), (224, 224))[..., ::-1])
     diffusion_rows(image, chosen.rounds)
     bilateral_row(image, 2 * chosen.rounds)
     texture_rows(image, max(3, chosen.rounds // 3))

@@ -67,7 +67,8 @@ def mutated_json(data: bytes, rng: np.random.Generator) -> bytes:
         return mutated(data, rng)
     tree = json.loads(data)
     for _ in range(int(rng.integers(1, 4))):
-        holder, key = None, None
+        holder: Any = None
+        key: Any = None
         node = tree
         while isinstance(node, dict | list) and node and (holder is None or rng.random() < 0.8):
             keys: list[Any] = list(node) if isinstance(node, dict) else list(range(len(node)))

@@ -14,6 +14,7 @@ import os
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 os.environ.setdefault("NUMBA_NUM_THREADS", "1")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -24,7 +25,7 @@ import numpy as np
 from cuewise.makers.run import make_set
 from row import row
 
-CASES = {  # images and settings: a few seconds on one worker each
+CASES: dict[str, tuple[int, dict[str, Any]]] = {  # images and settings: a few seconds on one worker each
     "gaussian": (1200, {}),
     "anisotropic": (1200, {}),
     "corrupted": (16, {}),

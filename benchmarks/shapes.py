@@ -12,6 +12,7 @@ import os
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 
 os.environ.setdefault("NUMBA_NUM_THREADS", "1")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -58,8 +59,8 @@ def main(rounds: int) -> None:
         peers: list[float] = []
         for _ in range(rounds):
             for split, made in sets.items():
-                rows[split].append(rate(lambda made=made: made.batch(everything)))
-            peers.append(rate(lambda made=sets["silhouette"]: pillow(made, rng)))
+                rows[split].append(rate(partial(made.batch, everything)))
+            peers.append(rate(partial(pillow, sets["silhouette"], rng)))
         for split, rates in rows.items():
             print(f"  {split:13} {np.median(rates):8.0f}")
         print(f"  {'Pillow':13} {np.median(peers):8.0f}  silhouettes, 4 × 4 supersampling")

@@ -205,8 +205,8 @@ def report(
     report_shares(what, "reference", ask(images), shapes, textures)
     known = [i for i, pair in enumerate(zip(shapes, textures)) if set(pair) <= set(names)]
     if second is not None and known:
-        chosen = [[rows[i] for i in known] for rows in (images, shapes, textures)]
-        report_shares(what, "second reference", second(chosen[0]), chosen[1], chosen[2])
+        shapes, textures = [shapes[i] for i in known], [textures[i] for i in known]
+        report_shares(what, "second reference", second([images[i] for i in known]), shapes, textures)
 
 
 def main() -> None:

@@ -24,6 +24,7 @@ os.environ.setdefault("NUMBA_NUM_THREADS", "1")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import numpy as np
+import PIL
 import torch
 from PIL import Image, ImageFilter
 from torchvision import transforms as T
@@ -140,7 +141,7 @@ def views_table(photos: list[bytes], rounds: int) -> None:
 
     def ours() -> None:
         for i, data in enumerate(photos):
-            TWO_VIEWS(decode(data, "photo"), rng, i)
+            TWO_VIEWS(Sample(decode(data, "photo"), i), rng)
 
     def ours_decoded() -> None:
         for i, image in enumerate(decoded):
@@ -167,7 +168,7 @@ def views_table(photos: list[bytes], rounds: int) -> None:
 
 def negative_table(photos: list[bytes], rounds: int) -> None:
     rng = np.random.default_rng(0)
-    views = [TWO_VIEWS(decode(data, "photo"), rng, 0)["query"] for data in photos]
+    views = [TWO_VIEWS(Sample(decode(data, "photo")), rng).views["query"] for data in photos]
     tensors = [torch.from_numpy(v).permute(2, 0, 1).float().div(255).contiguous() for v in views]
 
     def ours() -> None:
@@ -180,9 +181,9 @@ def negative_table(photos: list[bytes], rounds: int) -> None:
 
     def whole() -> None:
         for i, data in enumerate(photos):
-            TWO_VIEWS(decode(data, "photo"), rng, i)
+            TWO_VIEWS(Sample(decode(data, "photo"), i), rng)
 
-    candidates = {
+    candidates: dict[str, Callable[[], object]] = {
         "Python loop over float C×H×W patches": lambda: [loop_negative(x).shape for x in tensors],
         "cuewise, draws included": ours,
         "cuewise, every patch turned and flipped": ours_turned,
@@ -248,7 +249,7 @@ def main() -> None:
     else:
         photos = photographs(arguments.images, np.random.default_rng(0))
     print(
-        f"{len(photos)} JPEGs, mean {sum(map(len, photos)) / len(photos) / 1000:.0f} kB; Pillow {Image.__version__}"
+        f"{len(photos)} JPEGs, mean {sum(map(len, photos)) / len(photos) / 1000:.0f} kB; Pillow {PIL.__version__}"
     )
     views_table(photos, arguments.rounds)
     negative_table(photos, arguments.rounds)
