@@ -12,7 +12,7 @@ DOCS = Path(__file__).resolve().parents[1] / "docs"
 STORED, PAGE = DOCS / "performance", DOCS / "performance.md"
 TITLES = {  # section → benchmarks, in order
     "Training": (
-        "step", "methods", "looc", "can", "suppress", "object_crops", "pretrain", "detect", "memory", "page_faults",
+        "step", "methods", "layout", "looc", "can", "suppress", "object_crops", "pretrain", "detect", "memory", "page_faults",
         "first_batch",
     ),
     "Images": ("views", "cues", "corruptions", "boxes", "shapes", "make", "index"),

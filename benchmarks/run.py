@@ -24,6 +24,7 @@ ONE_THREAD = {"NUMBA_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
 BENCHMARKS: dict[str, tuple[list[str], dict[str, str]]] = {
     "step": (["--negatives"], {}),
     "methods": ([], {}),
+    "layout": ([], {}),
     "looc": ([], {}),
     "can": ([], ONE_THREAD),
     "pretrain": (["--rounds", "5"], {}),

@@ -153,6 +153,20 @@ def test_grouped_norms_equal_one_forward_a_part(make) -> None:  # type: ignore[n
     assert grouped.state_dict().keys() == plain.state_dict().keys()
 
 
+@pytest.mark.parametrize("layout", [torch.channels_last, torch.contiguous_format])
+def test_shuffled_groups_keep_their_layout_in_memory(layout):
+    seen = []
+
+    class Looks(nn.Identity):
+        def forward(self, x):
+            seen.append(x.is_contiguous(memory_format=layout))
+            return x
+
+    x = torch.randn(8, 3, 5, 5).contiguous(memory_format=layout)
+    forward_in_groups(Looks(), x, 2, torch.Generator().manual_seed(1))
+    assert seen == [True, True]
+
+
 def test_chance_loss_is_the_log_of_the_choices(make):  # type: ignore[no-untyped-def]
     assert make("moco", queue=4096).chance_loss == pytest.approx(math.log(4097))
 

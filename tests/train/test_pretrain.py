@@ -22,6 +22,7 @@ from cuewise import UserError, pretrain
 from cuewise.encoders import load_encoder
 from cuewise.train.environment import environment as environment_of_run
 from cuewise.train.log import read_metrics
+from cuewise.train.loop import LAYOUTS
 
 pytestmark = pytest.mark.usefixtures("warm_start")
 
@@ -204,6 +205,29 @@ def test_accumulation_gives_the_same_step(folder: Path, tmp_path: Path) -> None:
         str(folder), out=str(tmp_path / "two"), **{**same, "set": ["loop.log_every=1", "loop.accumulate=2"]}
     )
     assert losses(tmp_path / "two") == pytest.approx(losses(tmp_path / "one"), rel=1e-4)
+
+
+@pytest.mark.slow
+def test_the_layout_in_memory_changes_rounding_only(folder: Path, tmp_path: Path) -> None:
+    """Images and weights have it; losses stay."""
+    seen: dict[str, set[bool]] = {}
+    convolve = torch.nn.Conv2d.forward
+
+    def look(self: torch.nn.Conv2d, x: torch.Tensor) -> torch.Tensor:
+        if self.training:
+            seen[name] |= {t.is_contiguous(memory_format=LAYOUTS[name]) for t in (x, self.weight)}
+        return convolve(self, x)
+
+    for name in ("channels_last", "contiguous"):
+        settings = [*SMALL["set"], "loop.log_every=1", f"loop.layout={name}"]
+        seen[name] = set()
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(torch.nn.Conv2d, "forward", look)
+            pretrain(str(folder), out=str(tmp_path / name), **{**SMALL, "steps": 3, "set": settings})
+    assert seen == {"channels_last": {True}, "contiguous": {True}}
+    assert losses(tmp_path / "contiguous") == pytest.approx(losses(tmp_path / "channels_last"), rel=1e-3)
+    with pytest.raises(UserError, match=r"loop\.layout 'nhwc': channels_last or contiguous"):
+        pretrain(str(folder), out=str(tmp_path / "no"), **{**SMALL, "set": ["loop.layout=nhwc"]})
 
 
 @pytest.mark.slow

@@ -31,6 +31,8 @@ def check_dials(config: Config, kind: type[Method]) -> None:
             raise UserError(f"loop.{name} {getattr(config.loop, name)}: must be 1 or more")
     if config.loop.views not in ("host", "device"):
         raise UserError(f"loop.views {config.loop.views!r}: host or device")
+    if config.loop.layout not in ("channels_last", "contiguous"):
+        raise UserError(f"loop.layout {config.loop.layout!r}: channels_last or contiguous")
     if config.loop.compile and config.loop.checkpointing:
         raise UserError("loop.compile and loop.checkpointing do not go together: leave one of them out")
     _check_optim(config.optim)

@@ -90,6 +90,10 @@ class Loop:
     views: Annotated[
         str, "where views are rendered: host (loader processes), or device (the one that trains)"
     ] = "host"
+    layout: Annotated[
+        str,
+        "of images and weights in memory: channels_last, or contiguous (which is faster depends on model and processor)",
+    ] = "channels_last"
     timeout_minutes: Annotated[float, "of a collective operation"] = 30.0
     sync_batch_norm: Annotated[
         bool, "batch statistics over all processes instead of each process's own (GPUs)"

@@ -91,7 +91,8 @@ def forward_in_groups(network: nn.Module, x: Tensor, groups: int, generator: tor
     if groups == 1:
         return network(x)
     order = torch.randperm(len(x), generator=generator).to(x.device)
-    shuffled = x[order].contiguous(memory_format=torch.channels_last)
+    last = x.ndim == 4 and x.is_contiguous(memory_format=torch.channels_last)
+    shuffled = x[order].contiguous(memory_format=torch.channels_last if last else torch.contiguous_format)
     norms = [m for m in network.modules() if isinstance(m, nn.modules.batchnorm._BatchNorm)]
     grouped = [m for m in norms if isinstance(m, GroupedBatchNorm2d)]
     if grouped and len(grouped) == len(norms):

@@ -30,6 +30,7 @@ from cuewise.views import Views
 from cuewise.views.deferred import DeferredViews
 
 FORMAT = 4  # of the checkpoint
+LAYOUTS = {"channels_last": torch.channels_last, "contiguous": torch.contiguous_format}
 
 
 @dataclass
@@ -134,7 +135,8 @@ def optimise(run: Run, batch: Batch) -> Step:
     """One optimiser step on one global batch, in `accumulate` parts."""
     parts, encoder = run.config.loop.accumulate, run.method.encoder
     batch = rendered(run, batch)
-    batch = batch.to(run.fabric.device, encoder.normalise)
+    layout = LAYOUTS[run.config.loop.layout]
+    batch = batch.to(run.fabric.device, lambda x: encoder.normalise(x).contiguous(memory_format=layout))
     run.method.begin_step(run.step / run.total)
     loss = torch.zeros((), device=run.fabric.device)
     for i in range(parts):

@@ -27,7 +27,7 @@ from cuewise.train.distributed import Everyone, explain_lost_process, launch
 from cuewise.train.environment import environment
 from cuewise.train.epoch_end import EpochEnd
 from cuewise.train.labels import with_labels
-from cuewise.train.loop import Run, fit, restore
+from cuewise.train.loop import LAYOUTS, Run, fit, restore
 from cuewise.train.optim import Several, build_optimizers
 from cuewise.train.phases import FILE, FOLDER, first_config, read_confusion, silver_of, write_confusion
 from cuewise.train.shown import build_views
@@ -205,7 +205,7 @@ def build(config: Config, out: Path, data: Dataset, fabric: Any, observers: Obse
     encoder = load_start(config)
     encoder.card = type(encoder.card)(**{**encoder.card.as_dict(), **card_of(config, encoder.card.size)})
     method = config.method_class(encoder, config.setup(len(data.classes)), comm=Everyone(), seed=config.seed)
-    method = method.to(memory_format=torch.channels_last)
+    method = method.to(memory_format=LAYOUTS[config.loop.layout])
     if config.loop.sync_batch_norm:
         share_statistics(method, fabric)
     if config.loop.checkpointing:
