@@ -13,6 +13,7 @@ from cuewise.studies.claims import Claim, above
 from cuewise.studies.labs import SHAPES
 from cuewise.studies.statistics import slope_weights, t_interval, t_quantile
 from cuewise.studies.table import Table, of_draw
+from cuewise.studies.writing import _table
 
 
 @pytest.mark.parametrize("freedom", [1, 2, 3, 4, 5, 9, 10, 29])
@@ -84,3 +85,10 @@ def test_an_interval_is_over_seeds_and_training_images() -> None:
     words = [claim.judge(t, SHAPES) for t in (plain, table(1.0), table(3.0))]
     assert [w.word for w in words] == ["held", "held", "leaning"]
     assert [w.over for w in words] == ["5 seeds"] + ["5 seeds, 8 draws of the probe's training images"] * 2
+
+
+@pytest.mark.parametrize("missing", [None, (None, None, None), (math.nan, math.nan, math.nan)])
+def test_what_an_arm_does_not_have_is_a_dash(missing: object) -> None:
+    arms = [{"name": "a", "means": {"error": missing}}, {"name": "b", "means": {"error": (0.5, 0.4, 0.6)}}]
+    rows = _table({"quantities": ["error"], "arms": arms, "base": "b"}, "means")
+    assert rows[-1] == "| error | – | 0.500 ± 0.100 |"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -111,7 +112,7 @@ def _table(study: Mapping[str, Any], key: str) -> list[str]:
 
 def _number(interval: Sequence[float | None] | None, *, signed: bool) -> str:
     """mean ± half, or a signed difference with its interval."""
-    if not interval or interval[0] is None:
+    if not interval or interval[0] is None or math.isnan(interval[0]):
         return "–"
     mean, low, high = interval
     if signed:
