@@ -20,6 +20,7 @@ from PIL import Image
 
 from cuewise import UserError, pretrain
 from cuewise.encoders import load_encoder
+from cuewise.train import loop
 from cuewise.train.environment import environment as environment_of_run
 from cuewise.train.log import read_metrics
 from cuewise.train.loop import LAYOUTS
@@ -205,6 +206,30 @@ def test_accumulation_gives_the_same_step(folder: Path, tmp_path: Path) -> None:
         str(folder), out=str(tmp_path / "two"), **{**same, "set": ["loop.log_every=1", "loop.accumulate=2"]}
     )
     assert losses(tmp_path / "two") == pytest.approx(losses(tmp_path / "one"), rel=1e-4)
+
+
+@pytest.mark.slow
+def test_a_checkpoint_is_not_counted_as_training(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A slow disk makes neither the rate lower nor the wait for data longer."""
+    save = loop.save
+
+    def slowly(run: loop.Run) -> None:
+        save(run)
+        time.sleep(1.2)
+
+    monkeypatch.setattr(loop, "save", slowly)
+    settings = [
+        *SMALL["set"],
+        "loop.log_every=4",
+    ]  # six steps per epoch: a window with the end of an epoch in it
+    pretrain(str(folder), out=str(tmp_path / "run"), **{**SMALL, "set": settings})
+    rows = [r for r in read_metrics(tmp_path / "run" / "metrics.jsonl") if "train/images_per_s" in r]
+    assert [r["step"] for r in rows] == [4, 8, 12]
+    for row in rows:
+        assert row["train/images_per_s"] > 4 * 8 / 1.2
+        assert row["train/data_wait"] < 0.9
 
 
 @pytest.mark.slow

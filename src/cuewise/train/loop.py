@@ -119,6 +119,7 @@ def fit(run: Run, banner: Sequence[str] = (), started: Callable[[], None] | None
             if writes:
                 save(run)
                 saved = time.monotonic()
+            telemetry.training_goes_on()
             if over:
                 break
     if looks.halted and run.first:

@@ -44,6 +44,12 @@ class Telemetry:
         self.waited, self.timed, self.began = 0.0, 0, time.monotonic()
         self.asked = self.began
 
+    def training_goes_on(self) -> None:
+        """Leave out what came after the step, such as a checkpoint: it is neither training nor waiting for data."""
+        now = time.monotonic()
+        self.began += now - self.asked
+        self.asked = now
+
     def batch_came(self) -> None:
         """The data was waited for since the last step."""
         self.waited += time.monotonic() - self.asked
