@@ -108,7 +108,9 @@ def main() -> None:
         place = Path(name)
         if "devices" in given.only:
             devices(given.rounds, place)
-        write_photos(place / "photos", 400)
+        write_photos(
+            place / "photos", 1200
+        )  # a minute of work: starting the nodes and their processes takes ten seconds
         photos = str(place / "photos")
         if "make" in given.only:
             words = ["make", "texture", photos, "OUT"]
@@ -122,7 +124,7 @@ def main() -> None:
                 "--size",
                 "96",
                 "--limit",
-                "100",
+                "200",
                 "--out",
                 "OUT",
             ]
