@@ -5,8 +5,8 @@
 Both read the same folders with the same number of loader processes, train the same backbone at the same size, batch and
 queue, and are judged by the same linear probe on frozen features. Each otherwise keeps the settings that it documents.
 `equal time` trains cuewise for as many steps as fit into the seconds that lightly took with the same seed. Finished runs
-are kept in OUT, so that the same command resumes; OUT/peer.json has every number and OUT/peer.md the table. lightly comes
-with the `bench` extra.
+are kept in OUT, so that the same command resumes; OUT/peer.json has every number and OUT/peer.md the table. `--store` also
+keeps the numbers in docs/peer.json and writes the README's table from them. lightly comes with the `bench` extra.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import argparse
 import copy
 import json
 import math
+import os
 import shutil
 import time
 from collections.abc import Callable, Iterator
@@ -24,7 +25,6 @@ from typing import Any
 
 import numpy as np
 import torch
-import torchvision
 from torch import nn
 
 from cuewise.data import open_data
@@ -47,6 +47,9 @@ ARMS = (
     "cuewise, patch negative, equal time",
 )
 PEER = ARMS[0]
+ROOT = Path(__file__).resolve().parents[1]
+STORED, README = ROOT / "docs" / "peer.json", ROOT / "README.md"
+BEGIN, END = "<!-- written by benchmarks/against_lightly.py --store -->\n", "<!-- until here -->"
 
 
 @dataclass(frozen=True)
@@ -74,10 +77,8 @@ def train_lightly(s: Setting, steps: int, seed: int) -> nn.Module:
 
     torch.manual_seed(seed)
     np.random.seed(seed)  # noqa: NPY002  its transforms draw from the global generators
-    net = getattr(torchvision.models, s.backbone)()
-    dim = net.fc.in_features
-    net.fc = nn.Identity()
-    head = MoCoProjectionHead(dim, dim, 128)
+    net = load_encoder(s.backbone, size=s.size).train()
+    head = MoCoProjectionHead(net.dim, net.dim, 128)
     keys = nn.ModuleList([copy.deepcopy(net), copy.deepcopy(head)])
     deactivate_requires_grad(keys)
     data = LightlyDataset(s.data, transform=MoCoV2Transform(input_size=s.size))
@@ -114,7 +115,7 @@ def train_cuewise(s: Setting, steps: int, seed: int, folder: Path, more: dict[st
     """`cuewise pretrain --method moco` with its own defaults."""
     shutil.rmtree(folder, ignore_errors=True)  # a run that was cut has no time of its own
     config = {
-        "data": [s.data], "method": "moco", "model": f"torchvision/{s.backbone}", "size": s.size, "seed": seed,
+        "data": [s.data], "method": "moco", "model": s.backbone, "size": s.size, "seed": seed,
         "batch_size": s.batch, "moco": {"queue": s.queue}, "workers": str(s.workers), "loop": {"budget": steps}, **more,
     }  # fmt: skip
     run_pretrain([config], folder)
@@ -192,6 +193,46 @@ def table(rows: list[dict[str, Any]]) -> str:
     return "\n".join(lines) + "\n"
 
 
+def summary(stored: dict[str, Any]) -> str:
+    """What the README says of it: setting, table, date."""
+    s, rows = stored["setting"], stored["rows"]
+    seeds = len({r["seed"] for r in rows})
+    return (
+        f"{s['backbone']} at {s['size']} px, batch {s['batch']}, queue {s['queue']:,}, {s['steps']:,} steps on {s['images']:,} "
+        f"photographs of {s['classes']} classes, {s['cores']} cores, {seeds} seeds; "
+        f"accuracy of a linear probe on {s['tested']:,} others, and its difference to "
+        f"lightly {stored['lightly']} with a 95 % interval over seeds ({stored['date']}, "
+        f"`python benchmarks/against_lightly.py`).\n\n{table(rows)}"
+    )
+
+
+def into_readme(text: str, stored: dict[str, Any]) -> str:
+    """The README with what is stored between its two marks."""
+    before, _, rest = text.partition(BEGIN)
+    _, _, after = rest.partition(END)
+    if not after:
+        raise SystemExit(f"README.md has no {BEGIN.strip()} … {END}")
+    return f"{before}{BEGIN}\n{summary(stored)}\n{END}{after}"
+
+
+def store(s: Setting, rows: list[dict[str, Any]]) -> None:
+    """Keep the numbers, without the places of the images, and write the README's table."""
+    import lightly
+
+    data, val = open_data(s.data), open_data(s.val)
+    own = {k: v for k, v in vars(s).items() if k not in ("data", "val")}
+    own |= {"images": len(data), "tested": len(val), "classes": len(data.classes), "cores": os.cpu_count()}
+    found = {
+        "setting": own,
+        "rows": rows,
+        "date": time.strftime("%Y-%m-%d"),
+        "lightly": lightly.__version__,
+        "torch": torch.__version__,
+    }
+    write_json(STORED, found)
+    write_text(README, into_readme(README.read_text(encoding="utf-8"), found))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -207,8 +248,12 @@ def main() -> None:
         ("workers", 2),
     ):
         parser.add_argument(f"--{name}", type=int, default=default)
-    parser.add_argument("--backbone", default="resnet18")
+    parser.add_argument("--backbone", default="torchvision/resnet18")
+    parser.add_argument(
+        "--store", action="store_true", help="keep the numbers in docs/peer.json and write the README's table"
+    )
     asked = vars(parser.parse_args())
+    keep = asked.pop("store")
     out, seeds = Path(asked.pop("out")), asked.pop("seeds")
     (out / "runs").mkdir(parents=True, exist_ok=True)
     setting = Setting(**asked)
@@ -223,6 +268,8 @@ def main() -> None:
     )
     write_text(out / "peer.md", table(rows))
     print(table(rows))
+    if keep:
+        store(setting, rows)
 
 
 if __name__ == "__main__":

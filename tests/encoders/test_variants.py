@@ -17,12 +17,12 @@ from cuewise.encoders.load import save_encoder
 
 @pytest.mark.slow
 def test_a_3x3_stem_keeps_small_images_large(tmp_path: Path) -> None:
-    encoder = load_encoder("torchvision/resnet50?stem=3x3", size=32)
+    encoder = load_encoder("torchvision/resnet18?stem=3x3", size=32)
     conv = encoder.backbone.conv1
     assert isinstance(conv, nn.Conv2d)
     assert (conv.kernel_size, conv.stride, conv.padding) == ((3, 3), (1, 1), (1, 1))
     x = torch.randn(1, 3, 32, 32)
-    assert encoder.features(x).map.shape == (1, 2048, 4, 4)  # 1×1 with the 7×7 stem and pooling
+    assert encoder.features(x).map.shape == (1, 512, 4, 4)  # 1×1 with the 7×7 stem and pooling
     std = (2 / (64 * 9)) ** 0.5
     assert conv.weight.std().item() == pytest.approx(std, rel=0.1)  # torchvision's own initialisation
     save_encoder(encoder, tmp_path / "encoder.safetensors")
