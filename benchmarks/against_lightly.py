@@ -3,7 +3,8 @@
     python benchmarks/against_lightly.py --data photos/train --val photos/val --out runs/peer [--steps 2000] [--seeds 3]
 
 Both read the same folders with the same number of loader processes, train the same backbone at the same size, batch and
-queue, and are judged by the same linear probe on frozen features. Each otherwise keeps the settings that it documents.
+queue, and are judged by the same linear probe on frozen features. Each otherwise keeps the settings that it documents. The
+untrained backbone is probed as well: a run that is too short does not beat it.
 `equal time` trains cuewise for as many steps as fit into the seconds that lightly took with the same seed. Finished runs
 are kept in OUT, so that the same command resumes; OUT/peer.json has every number and OUT/peer.md the table. `--store` also
 keeps the numbers in docs/peer.json and writes the README's table from them. lightly comes with the `bench` extra.
@@ -45,8 +46,9 @@ ARMS = (
     "cuewise, equal time",
     "cuewise, patch negative",
     "cuewise, patch negative, equal time",
+    "untrained",
 )
-PEER = ARMS[0]
+PEER, UNTRAINED = ARMS[0], ARMS[-1]
 ROOT = Path(__file__).resolve().parents[1]
 STORED, README = ROOT / "docs" / "peer.json", ROOT / "README.md"
 BEGIN, END = "<!-- written by benchmarks/against_lightly.py --store -->\n", "<!-- until here -->"
@@ -141,11 +143,14 @@ def run_arm(arm: str, seed: int, s: Setting, out: Path, peer_seconds: float, rat
         return dict(json.loads(file.read_text(encoding="utf-8")))
     steps = max(1, round(peer_seconds / rate)) if "equal time" in arm else s.steps
     began = time.perf_counter()
-    trained: nn.Module | str = (
-        train_lightly(s, steps, seed)
-        if arm == PEER
-        else train_cuewise(s, steps, seed, out / "trained" / name, PATCH if "patch" in arm else {})
-    )
+    trained: nn.Module | str
+    if arm == UNTRAINED:
+        torch.manual_seed(seed)
+        trained, steps = load_encoder(s.backbone, size=s.size), 0
+    elif arm == PEER:
+        trained = train_lightly(s, steps, seed)
+    else:
+        trained = train_cuewise(s, steps, seed, out / "trained" / name, PATCH if "patch" in arm else {})
     seconds = time.perf_counter() - began
     encoder = load_encoder(trained, size=s.size)
     found: dict[str, Any] = {

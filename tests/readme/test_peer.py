@@ -27,6 +27,7 @@ def rows(*accuracies: tuple[float, float]) -> list[dict[str, Any]]:
     for seed, (theirs, ours) in enumerate(accuracies):
         for arm in (
             "lightly", "cuewise", "cuewise, equal time", "cuewise, patch negative", "cuewise, patch negative, equal time",
+            "untrained",
         ):  # fmt: skip
             value = ours if arm == "cuewise" else theirs
             out.append({"arm": arm, "seed": seed, "steps": 10, "seconds": 2.0, "probe": {"value": value}})
