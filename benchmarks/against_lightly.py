@@ -52,6 +52,7 @@ PEER, UNTRAINED = ARMS[0], ARMS[-1]
 ROOT = Path(__file__).resolve().parents[1]
 STORED, README = ROOT / "docs" / "peer.json", ROOT / "README.md"
 BEGIN, END = "<!-- written by benchmarks/against_lightly.py --store -->\n", "<!-- until here -->"
+NEXT = "## What it does\n"  # the section of the README that comes after it
 
 
 @dataclass(frozen=True)
@@ -212,11 +213,13 @@ def summary(stored: dict[str, Any]) -> str:
 
 
 def into_readme(text: str, stored: dict[str, Any]) -> str:
-    """The README with what is stored between its two marks."""
+    """The README with what is stored between its two marks, in a section of its own where they are not there yet."""
+    if BEGIN not in text:
+        text = text.replace(NEXT, f"## Beside lightly\n\n{BEGIN}{END}\n\n{NEXT}", 1)
     before, _, rest = text.partition(BEGIN)
     _, _, after = rest.partition(END)
     if not after:
-        raise SystemExit(f"README.md has no {BEGIN.strip()} … {END}")
+        raise SystemExit(f"README.md has neither {BEGIN.strip()} … {END} nor {NEXT.strip()}")
     return f"{before}{BEGIN}\n{summary(stored)}\n{END}{after}"
 
 
@@ -234,8 +237,9 @@ def store(s: Setting, rows: list[dict[str, Any]]) -> None:
         "lightly": lightly.__version__,
         "torch": torch.__version__,
     }
+    text = into_readme(README.read_text(encoding="utf-8"), found)
     write_json(STORED, found)
-    write_text(README, into_readme(README.read_text(encoding="utf-8"), found))
+    write_text(README, text)
 
 
 def main() -> None:

@@ -99,7 +99,10 @@ def few(stored: Sequence[Stored]) -> list[str]:
 
 def seen(stored: Sequence[Stored]) -> list[str]:
     """What had been looked at before the runs that are reported."""
-    lines = [f"- {s.name}: {s.document['seen'] or UNSEEN} {s.document['note']}".rstrip() for s in stored]
+    lines = [
+        f"- {s.name}: {(s.document['seen'] or UNSEEN).rstrip('.')}. {s.document['note']}".rstrip()
+        for s in stored
+    ]
     return (
         ["**Seen before.** Settings are chosen on few seeds and then fixed. Of each file:", "", *lines, ""]
         if lines

@@ -44,7 +44,8 @@ def test_the_readme_has_what_is_stored_and_nothing_else(peer: Any) -> None:
         assert len({r["seed"] for r in stored["rows"]}) >= 3
 
 
-def test_what_is_stored_replaces_what_was_there(peer: Any) -> None:
+@pytest.fixture
+def stored() -> dict[str, Any]:
     setting = {
         "backbone": "torchvision/resnet18",
         "size": 32,
@@ -56,18 +57,31 @@ def test_what_is_stored_replaces_what_was_there(peer: Any) -> None:
         "classes": 5,
         "cores": 2,
     }
-    stored = {
+    return {
         "setting": setting,
         "rows": rows((0.2, 0.25), (0.4, 0.45)),
         "date": "2026-11-18",
         "lightly": "1.6.0",
     }
+
+
+def test_what_is_stored_replaces_what_was_there(peer: Any, stored: dict[str, Any]) -> None:
     text = peer.into_readme(f"# cuewise\n\n{peer.BEGIN}old\n{peer.END}\nafter\n", stored)
     assert text.startswith("# cuewise\n")
     assert text.endswith("after\n")
     assert "old" not in text
     assert "| cuewise | 10 | 2 | 35.0 % | +5.0 points [+5.0, +5.0] |" in text
     assert peer.into_readme(text, stored) == text
+
+
+def test_a_readme_without_the_section_gets_it_once(peer: Any, stored: dict[str, Any]) -> None:
+    """--store works on the README as it is."""
+    text = peer.README.read_text(encoding="utf-8")
+    once = peer.into_readme(text, stored)
+    assert once.index("## Beside lightly") < once.index(peer.BEGIN) < once.index(peer.NEXT)
+    assert once.index(peer.BEGIN) < once.index("\n| ")
+    assert peer.into_readme(once, stored) == once
+    assert once.replace(once[once.index("## Beside lightly") : once.index(peer.NEXT)], "") == text
 
 
 def test_differences_are_paired_by_seed(peer: Any) -> None:
@@ -83,5 +97,5 @@ def test_a_difference_against_us_is_said(peer: Any) -> None:
 
 
 def test_a_readme_without_its_marks_is_refused(peer: Any) -> None:
-    with pytest.raises(SystemExit, match="has no"):
+    with pytest.raises(SystemExit, match="has neither"):
         peer.into_readme("# cuewise\n", {"setting": {}, "rows": []})
