@@ -5,9 +5,11 @@
 Both read the same folders with the same number of loader processes, train the same backbone at the same size, batch and
 queue, and are judged by the same linear probe on frozen features. Each otherwise keeps the settings that it documents. The
 untrained backbone is probed as well: a run that is too short does not beat it.
-`equal time` trains cuewise for as many steps as fit into the seconds that lightly took with the same seed. Finished runs
-are kept in OUT, so that the same command resumes; OUT/peer.json has every number and OUT/peer.md the table. `--store` also
-keeps the numbers in docs/peer.json and writes the README's table from them. lightly comes with the `bench` extra.
+First the time of a step is measured: short runs of all in turns, on all cores, so that the machine should do nothing else
+until `now training`. `equal time` then trains cuewise for as many steps as fit into the time of lightly's steps. Training
+is not timed: `--jobs 2` trains two arms side by side with one thread each. Finished runs are kept in OUT, so that the same
+command resumes; OUT/peer.json has every number and OUT/peer.md the table. `--store` also keeps the numbers in
+docs/peer.json and writes the README's table from them. lightly comes with the `bench` extra.
 """
 
 from __future__ import annotations
@@ -18,9 +20,13 @@ import json
 import math
 import os
 import shutil
+import statistics
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, replace
+from functools import partial
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +55,9 @@ ARMS = (
     "untrained",
 )
 PEER, UNTRAINED = ARMS[0], ARMS[-1]
+EQUAL = ", equal time"
+TIMED = tuple(a for a in ARMS if a != UNTRAINED and not a.endswith(EQUAL))
+TURNS, SHORT, LONG = 5, 20, 120  # runs of these many steps: their difference is free of what starting costs
 ROOT = Path(__file__).resolve().parents[1]
 STORED, README = ROOT / "docs" / "peer.json", ROOT / "README.md"
 BEGIN, END = "<!-- written by benchmarks/against_lightly.py --store -->\n", "<!-- until here -->"
@@ -136,49 +145,79 @@ def probe(encoder: Encoder, s: Setting) -> dict[str, Any]:
     return over_both(score, drawn).as_dict()
 
 
-def run_arm(arm: str, seed: int, s: Setting, out: Path, peer_seconds: float, rate: float) -> dict[str, Any]:
-    """One arm with one seed, from its file where it was finished before. rate: seconds per step of the arm at equal steps."""
+def train(arm: str, s: Setting, steps: int, seed: int, folder: Path) -> nn.Module | str:
+    if arm == PEER:
+        return train_lightly(s, steps, seed)
+    return train_cuewise(s, steps, seed, folder, PATCH if "patch" in arm else {})
+
+
+def step_times(s: Setting, out: Path) -> dict[str, list[float]]:
+    """Arm → seconds per step in each turn, from OUT/speed.json where they were measured before."""
+    file = out / "speed.json"
+    if file.is_file():
+        return dict(json.loads(file.read_text(encoding="utf-8")))
+    found: dict[str, list[float]] = {arm: [] for arm in TIMED}
+    for turn in range(TURNS):
+        for arm in TIMED:
+            ends = [0.0]
+            began = time.perf_counter()
+            for steps in (SHORT, LONG):
+                train(arm, s, steps, turn, out / "timed")
+                ends.append(time.perf_counter() - began)
+            short, both = ends[1:]
+            found[arm].append((both - 2 * short) / (LONG - SHORT))
+            print(f"turn {turn + 1} of {TURNS}, {arm}: {1000 * found[arm][-1]:.1f} ms per step", flush=True)
+    shutil.rmtree(out / "timed", ignore_errors=True)
+    write_json(file, found)
+    return found
+
+
+def steps_of(arm: str, steps: int, speed: Mapping[str, list[float]]) -> int:
+    """Of an arm at equal time: as many as fit into the time of lightly's steps, by the median turn."""
+    if arm == UNTRAINED:
+        return 0
+    if not arm.endswith(EQUAL):
+        return steps
+    ratio = statistics.median(speed[PEER]) / statistics.median(speed[arm.removesuffix(EQUAL)])
+    return max(1, round(steps * ratio))
+
+
+def run_arm(job: tuple[str, int, int], s: Setting, out: Path) -> dict[str, Any]:
+    """Train and probe one arm (arm, seed, steps), or read it where it was finished before."""
+    arm, seed, steps = job
     name = arm.replace(",", "").replace(" ", "-") + f"-{seed}"
     file = out / "runs" / f"{name}.json"
     if file.is_file():
         return dict(json.loads(file.read_text(encoding="utf-8")))
-    steps = max(1, round(peer_seconds / rate)) if "equal time" in arm else s.steps
-    began = time.perf_counter()
-    trained: nn.Module | str
-    if arm == UNTRAINED:
-        torch.manual_seed(seed)
-        trained, steps = load_encoder(s.backbone, size=s.size), 0
-    elif arm == PEER:
-        trained = train_lightly(s, steps, seed)
-    else:
-        trained = train_cuewise(s, steps, seed, out / "trained" / name, PATCH if "patch" in arm else {})
-    seconds = time.perf_counter() - began
-    encoder = load_encoder(trained, size=s.size)
-    found: dict[str, Any] = {
-        "arm": arm,
-        "seed": seed,
-        "steps": steps,
-        "seconds": round(seconds, 1),
-        "probe": probe(encoder, s),
-    }
-    write_json(file, found)
-    print(
-        f"{arm}, seed {seed}: {steps} steps in {seconds:.0f} s, accuracy {found['probe']['value']:.3f}",
-        flush=True,
+    torch.manual_seed(seed)
+    trained = (
+        load_encoder(s.backbone, size=s.size)
+        if arm == UNTRAINED
+        else train(arm, s, steps, seed, out / "trained" / name)
     )
+    score = probe(load_encoder(trained, size=s.size), s)
+    found = {"arm": arm, "seed": seed, "steps": steps, "probe": score}
+    write_json(file, found)
+    print(f"{arm}, seed {seed}: {steps} steps, accuracy {score['value']:.3f}", flush=True)
     return found
 
 
-def measure(s: Setting, seeds: int, out: Path) -> list[dict[str, Any]]:
+def measure(s: Setting, seeds: int, jobs: int, out: Path) -> list[dict[str, Any]]:
     """Seed by seed, so that what is stopped has whole seeds."""
-    rows: list[dict[str, Any]] = []
-    for seed in range(seeds):
-        own: dict[str, dict[str, Any]] = {}
-        for arm in ARMS:
-            same = own.get(arm.removesuffix(", equal time"), {"seconds": 1.0, "steps": 1})
-            seconds = own.get(PEER, {"seconds": 0.0})["seconds"]
-            own[arm] = run_arm(arm, seed, s, out, seconds, same["seconds"] / same["steps"])
-        rows += own.values()
+    speed = step_times(s, out)
+    print("now training", flush=True)
+    wanted = [(arm, seed, steps_of(arm, s.steps, speed)) for seed in range(seeds) for arm in ARMS]
+    if jobs == 1:
+        rows = [run_arm(job, s, out) for job in wanted]
+    else:
+        work = partial(run_arm, s=replace(s, workers=0), out=out)
+        with ProcessPoolExecutor(
+            jobs, get_context("spawn"), initializer=torch.set_num_threads, initargs=(1,)
+        ) as pool:
+            rows = list(pool.map(work, wanted))
+    for row in rows:
+        own = speed.get(row["arm"].removesuffix(EQUAL))
+        row["seconds"] = round(row["steps"] * statistics.median(own), 1) if own else 0.0
     return rows
 
 
@@ -207,8 +246,8 @@ def summary(stored: dict[str, Any]) -> str:
         f"{s['backbone']} at {s['size']} px, batch {s['batch']}, queue {s['queue']:,}, {s['steps']:,} steps on {s['images']:,} "
         f"photographs of {s['classes']} classes, {s['cores']} cores, {seeds} seeds; "
         f"accuracy of a linear probe on {s['tested']:,} others, and its difference to "
-        f"lightly {stored['lightly']} with a 95 % interval over seeds ({stored['date']}, "
-        f"`python benchmarks/against_lightly.py`).\n\n{table(rows)}"
+        f"lightly {stored['lightly']} with a 95 % interval over seeds. Seconds are steps times the median time of a step in "
+        f"{len(stored['speed'][PEER])} turns ({stored['date']}, `python benchmarks/against_lightly.py`).\n\n{table(rows)}"
     )
 
 
@@ -223,7 +262,7 @@ def into_readme(text: str, stored: dict[str, Any]) -> str:
     return f"{before}{BEGIN}\n{summary(stored)}\n{END}{after}"
 
 
-def store(s: Setting, rows: list[dict[str, Any]]) -> None:
+def store(s: Setting, rows: list[dict[str, Any]], out: Path) -> None:
     """Keep the numbers, without the places of the images, and write the README's table."""
     import lightly
 
@@ -232,6 +271,7 @@ def store(s: Setting, rows: list[dict[str, Any]]) -> None:
     own |= {"images": len(data), "tested": len(val), "classes": len(data.classes), "cores": os.cpu_count()}
     found = {
         "setting": own,
+        "speed": json.loads((out / "speed.json").read_text(encoding="utf-8")),
         "rows": rows,
         "date": time.strftime("%Y-%m-%d"),
         "lightly": lightly.__version__,
@@ -255,6 +295,7 @@ def main() -> None:
         ("steps", 2000),
         ("seeds", 3),
         ("workers", 2),
+        ("jobs", 1),
     ):
         parser.add_argument(f"--{name}", type=int, default=default)
     parser.add_argument("--backbone", default="torchvision/resnet18")
@@ -263,14 +304,14 @@ def main() -> None:
     )
     asked = vars(parser.parse_args())
     keep = asked.pop("store")
-    out, seeds = Path(asked.pop("out")), asked.pop("seeds")
+    out, seeds, jobs = Path(asked.pop("out")), asked.pop("seeds"), asked.pop("jobs")
     (out / "runs").mkdir(parents=True, exist_ok=True)
     setting = Setting(**asked)
     note = out / "setting.json"
     if note.is_file() and json.loads(note.read_text()) != vars(setting):
         parser.error(f"{out} holds runs with other settings: give another --out")
     write_json(note, vars(setting))
-    rows = measure(setting, seeds, out)
+    rows = measure(setting, seeds, jobs, out)
     write_json(
         out / "peer.json",
         {"kind": "peer", "setting": vars(setting), "rows": rows, "environment": environment()},
@@ -278,7 +319,7 @@ def main() -> None:
     write_text(out / "peer.md", table(rows))
     print(table(rows))
     if keep:
-        store(setting, rows)
+        store(setting, rows, out)
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import subprocess
@@ -27,6 +28,20 @@ torch.set_num_threads(1)
 YIELDING, workers.YIELDING = workers.YIELDING, 0
 # a shell that starts the tests in the background has them ignore Ctrl-C, and their children would inherit that
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+# a test's files need not survive the machine; tests/test_files.py shows that they would
+os.fsync = lambda handle: None  # type: ignore[assignment]
+
+
+def pytest_collection_finish() -> None:
+    """What is imported and collected stays: the garbage collector need not look at it again and again."""
+    gc.collect()
+    gc.freeze()
+
+
+def pytest_sessionfinish() -> None:
+    gc.unfreeze()  # else libraries report what they think has leaked
 
 
 @pytest.fixture(autouse=True)

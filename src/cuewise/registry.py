@@ -54,6 +54,7 @@ class Registry(Generic[T]):
     ) -> None:
         self.kind, self.package, self.is_member = kind, package, is_member
         self.plural = plural or f"{kind}s"
+        self._found: dict[ModuleType, list[Any]] = {}  # the members of modules that are imported to their end
 
     def all(self) -> dict[str, T]:
         """Members by name, in alphabetical order; a broken entry point is left out with a warning."""
@@ -93,8 +94,13 @@ class Registry(Generic[T]):
 
     def members(self, module: ModuleType) -> list[Any]:
         """The members that a module defines."""
-        found = [x for x in vars(module).values() if _named(x) and self.is_member(x)]
-        return [x for x in found if not inspect.isclass(x) or x.__module__ == module.__name__]
+        if module not in self._found:
+            named = [x for x in vars(module).values() if _named(x) and self.is_member(x)]
+            own = [x for x in named if not inspect.isclass(x) or x.__module__ == module.__name__]
+            if getattr(module.__spec__, "_initializing", False):
+                return own
+            self._found[module] = own
+        return list(self._found[module])
 
     def _load(self, point: EntryPoint) -> T:
         where = f"{point.value} (entry point {point.name!r} of {point.dist.name if point.dist else '?'})"

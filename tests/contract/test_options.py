@@ -23,7 +23,8 @@ from cuewise.train.pretrain import build
 from cuewise.views.object_crops import CropSettings
 from tests.methods.conftest import SMALL, TRANSFORMERS
 
-STEPS, BATCH = 3, 16
+STEPS, BATCH = 2, 16
+LATER = ("cmc", "insdis")  # their banks are filled by the first epoch: the length of the run shows one step later
 METHODS = sorted(methods())
 
 # another value of every setting; a method's setting that is not here fails the test
@@ -195,7 +196,7 @@ def numbers(data: Dataset, *options: dict[str, Any]) -> str:
             group["lr"] = scaled_lr(config.optim, config.batch_size) * factor
         found.update(str(float(optimise(run, batch).loss)).encode())
         run.step += 1
-        if run.step == STEPS:
+        if run.step == STEPS + (config.method in LATER):
             break
     for p in run.method.parameters():
         found.update(p.detach().numpy().tobytes())

@@ -59,6 +59,7 @@ def stored() -> dict[str, Any]:
     }
     return {
         "setting": setting,
+        "speed": {"lightly": [0.1, 0.2, 0.3]},
         "rows": rows((0.2, 0.25), (0.4, 0.45)),
         "date": "2026-11-18",
         "lightly": "1.6.0",
@@ -99,3 +100,17 @@ def test_a_difference_against_us_is_said(peer: Any) -> None:
 def test_a_readme_without_its_marks_is_refused(peer: Any) -> None:
     with pytest.raises(SystemExit, match="has neither"):
         peer.into_readme("# cuewise\n", {"setting": {}, "rows": []})
+
+
+def test_equal_time_is_as_many_steps_as_fit(peer: Any) -> None:
+    # by the median turn: the slow last turn of lightly says nothing
+    speed = {"lightly": [0.2, 0.2, 9.0], "cuewise": [0.1, 0.1, 0.1], "cuewise, patch negative": [0.4, 0.4, 0.4]}
+    steps = {arm: peer.steps_of(arm, 100, speed) for arm in peer.ARMS}
+    assert steps == {
+        "lightly": 100,
+        "cuewise": 100,
+        "cuewise, equal time": 200,
+        "cuewise, patch negative": 100,
+        "cuewise, patch negative, equal time": 50,
+        "untrained": 0,
+    }

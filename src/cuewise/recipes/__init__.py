@@ -7,6 +7,7 @@ A file NAME.yaml has a `summary` (data, cost and the published number), the `ima
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -29,14 +30,21 @@ class PaperRecipe:
 
 def recipes() -> dict[str, PaperRecipe]:
     """All recipes by name: the YAML files in this folder, each on top of its base."""
+    return {name: recipe_from(name, _content()) for name in sorted(_content())}
+
+
+@cache
+def _content() -> dict[str, dict[str, Any]]:
+    """What the files say; the parser in C is ten times faster, where PyYAML has it."""
     files = [f for f in resources.files(__package__).iterdir() if f.name.endswith(".yaml")]
-    content = {f.name.removesuffix(".yaml"): yaml.safe_load(f.read_text(encoding="utf-8")) for f in files}
-    return {name: recipe_from(name, content) for name in sorted(content)}
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    texts = {f.name.removesuffix(".yaml"): f.read_text(encoding="utf-8") for f in files}
+    return {name: yaml.load(text, Loader=loader) for name, text in texts.items()}  # a safe loader
 
 
 def recipe_from(name: str, content: dict[str, dict[str, Any]]) -> PaperRecipe:
     """One recipe of several files; a base may have a base."""
-    own = dict(content[name])
+    own = merge(content[name])  # a copy: what is read stays as it is
     summary, below = own.pop("summary"), own.pop("base", None)
     if below is None:
         return PaperRecipe(name, summary, own.pop("images"), own)

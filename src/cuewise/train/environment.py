@@ -9,6 +9,7 @@ import shlex
 import subprocess
 import sys
 import time
+from functools import cache
 from typing import Any
 
 import torch
@@ -44,6 +45,7 @@ def environment(**more: Any) -> dict[str, Any]:
     }
 
 
+@cache
 def _version(package: str) -> str | None:
     try:
         return importlib.metadata.version(package)
@@ -52,15 +54,17 @@ def _version(package: str) -> str | None:
 
 
 def _git() -> dict[str, Any] | None:
-    def ask(*words: str) -> str:
-        return subprocess.run(
-            ["git", *words], capture_output=True, text=True, timeout=10, check=True
-        ).stdout.strip()
-
+    """The commit of the working folder and whether its files differ; None where there is none."""
+    words = ["git", "status", "--porcelain=2", "--branch", "--untracked-files=no"]
     try:
-        return {"commit": ask("rev-parse", "HEAD"), "changed": bool(ask("status", "--porcelain", "-uno"))}
+        ran = subprocess.run(words, capture_output=True, text=True, timeout=10, check=True)
     except (OSError, subprocess.SubprocessError):
         return None
+    heads, files = [], []
+    for line in ran.stdout.splitlines():
+        (heads if line.startswith("# ") else files).append(line)
+    commit = next((h.split()[-1] for h in heads if h.startswith("# branch.oid ")), "(initial)")
+    return None if commit == "(initial)" else {"commit": commit, "changed": bool(files)}
 
 
 def _cpu() -> str:
