@@ -36,6 +36,7 @@ import warnings
 from collections.abc import Callable
 from functools import cache, lru_cache
 from importlib.metadata import EntryPoint, entry_points
+from operator import is_
 from types import ModuleType
 from typing import Any, Generic, TypeVar
 
@@ -54,7 +55,7 @@ class Registry(Generic[T]):
     ) -> None:
         self.kind, self.package, self.is_member = kind, package, is_member
         self.plural = plural or f"{kind}s"
-        self._found: dict[ModuleType, list[Any]] = {}  # the members of modules that are imported to their end
+        self._found: dict[ModuleType, tuple[list[Any], list[Any]]] = {}  # module → all that it holds, its members
 
     def all(self) -> dict[str, T]:
         """Members by name, in alphabetical order; a broken entry point is left out with a warning."""
@@ -94,13 +95,13 @@ class Registry(Generic[T]):
 
     def members(self, module: ModuleType) -> list[Any]:
         """The members that a module defines."""
-        if module not in self._found:
-            named = [x for x in vars(module).values() if _named(x) and self.is_member(x)]
+        values = list(vars(module).values())
+        known, own = self._found.get(module, ([], []))
+        if len(known) != len(values) or not all(map(is_, known, values)):  # new, or changed since
+            named = [x for x in values if _named(x) and self.is_member(x)]
             own = [x for x in named if not inspect.isclass(x) or x.__module__ == module.__name__]
-            if getattr(module.__spec__, "_initializing", False):
-                return own
-            self._found[module] = own
-        return list(self._found[module])
+            self._found[module] = values, own
+        return own
 
     def _load(self, point: EntryPoint) -> T:
         where = f"{point.value} (entry point {point.name!r} of {point.dist.name if point.dist else '?'})"

@@ -20,7 +20,7 @@ EXAMPLES = [example for name, function in VERBS.items() for example in Verb(name
 QUICK = {  # added to the words; a later option wins
     "pretrain": "--size 32 --batch-size 8 --steps 2 --workers 0 --model cuewise/resnet-tiny?width=8 --set moco.queue=64",
     "tune": "--size 32 --batch-size 8 --steps 2 --workers 0 --no-report",
-    "embed": "--size 32 --workers 0",
+    "embed": "--size 16 --workers 0",
     "audit": "--size 32 --limit 16 --workers 0",
     "compare runs/plain": "--limit 16",
     "make": "--limit 2 --workers 0",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ PATCH = Negatives(("patch",), (2.0,))
 FOUR = [MoCHi(6, 7, 5, start=0.0), IFM(), Debiased(), Reweighted()]
 
 
+@cache
 def losses(name: str, hard: Any, negatives: Negatives | None = None, steps: int = 3) -> list[float]:
     m = small_method(name, negatives=negatives)
     m.hard = hard
@@ -33,7 +35,7 @@ def losses(name: str, hard: Any, negatives: Negatives | None = None, steps: int 
 @pytest.mark.parametrize("name", TAKERS)
 def test_it_changes_the_loss_with_and_without_negatives(name: str, hard: Any) -> None:
     assert losses(name, hard)[0] != losses(name, None)[0]
-    assert losses(name, hard, PATCH)[0] > losses(name, hard)[0]  # one more term in the denominator
+    assert losses(name, hard, PATCH, steps=1)[0] > losses(name, hard)[0]  # one more term in the denominator
     off = Negatives(("patch",), (0.0,))
     assert losses(name, hard, off) == losses(name, hard)
 

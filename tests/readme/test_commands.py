@@ -31,7 +31,7 @@ QUICK = {
     "pretrain": "--size 32 --batch-size 8 --steps 2 --workers 0 --model cuewise/resnet-tiny?width=8 --set moco.queue=64",
     "tune": "--size 32 --batch-size 8 --steps 2 --workers 0 --no-report",
     "audit": "--only accuracy,similarity --size 32",
-    "compare": "",
+    "compare": "--limit 8",
     "make": "--limit 2 --workers 1",
 }
 

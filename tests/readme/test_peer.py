@@ -104,7 +104,11 @@ def test_a_readme_without_its_marks_is_refused(peer: Any) -> None:
 
 def test_equal_time_is_as_many_steps_as_fit(peer: Any) -> None:
     # by the median turn: the slow last turn of lightly says nothing
-    speed = {"lightly": [0.2, 0.2, 9.0], "cuewise": [0.1, 0.1, 0.1], "cuewise, patch negative": [0.4, 0.4, 0.4]}
+    speed = {
+        "lightly": [0.2, 0.2, 9.0],
+        "cuewise": [0.1, 0.1, 0.1],
+        "cuewise, patch negative": [0.4, 0.4, 0.4],
+    }
     steps = {arm: peer.steps_of(arm, 100, speed) for arm in peer.ARMS}
     assert steps == {
         "lightly": 100,

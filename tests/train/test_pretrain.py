@@ -133,21 +133,33 @@ ARGUMENTS = [*MODEL, "--epochs", "40", "--workers", "1", "--negatives", "patch",
 @pytest.mark.kill
 def test_resume_after_kill_9_continues_with_exactly_the_same_losses(folder: Path, tmp_path: Path) -> None:
     process = shell("pretrain", str(folder), "--out", "killed", *ARGUMENTS, cwd=tmp_path)
-    wait_for_rows(tmp_path / "killed" / "metrics.jsonl", 20, process)
+    wait_for_rows(tmp_path / "killed" / "metrics.jsonl", 8, process)
     process.send_signal(signal.SIGKILL)
     process.wait()
     assert not (tmp_path / "killed" / "encoder.safetensors.part").exists()
     before = losses(tmp_path / "killed")
     assert len(before) < 240
     again = shell(
-        "pretrain", str(folder), "--out", "killed", *ARGUMENTS, "--resume", "--steps", "60", cwd=tmp_path
+        "pretrain",
+        str(folder),
+        "--out",
+        "killed",
+        *ARGUMENTS,
+        "--resume",
+        "--steps",
+        str(len(before) + 12),
+        cwd=tmp_path,
     )
     assert again.wait(120) == 0, again.stderr.read() if again.stderr else ""
     pretrain(
-        str(folder), out=str(tmp_path / "straight"), negatives=["patch"], steps=60, **{**SMALL, "epochs": 40}
+        str(folder),
+        out=str(tmp_path / "straight"),
+        negatives=["patch"],
+        steps=len(before) + 12,
+        **{**SMALL, "epochs": 40},
     )
     steps = [r["step"] for r in read_metrics(tmp_path / "killed" / "metrics.jsonl")]
-    assert steps == list(range(1, 61))
+    assert steps == list(range(1, len(before) + 13))
     assert losses(tmp_path / "killed") == losses(tmp_path / "straight")
 
 

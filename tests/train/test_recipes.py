@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from pathlib import Path
 from typing import Any
@@ -12,8 +13,31 @@ import yaml
 
 from cuewise import UserError, pretrain
 from cuewise.catalogue import catalogue
+from cuewise.config import complete, resolve
+from cuewise.config.layers import dotted
+from cuewise.data import open_data
 from cuewise.methods import methods
-from cuewise.recipes import recipe_from, recipes
+from cuewise.recipes import recipe_from, recipes, settings_of
+from cuewise.train.fabric import Fabric
+from cuewise.train.labels import with_labels
+from cuewise.train.loop import optimise
+from cuewise.train.pretrain import build
+
+# one recipe of each method is run with all that a run writes; of the others, the steps are enough
+WHOLE = set({r.settings.get("method", "moco"): name for name, r in recipes().items()}.values())
+
+
+def two_steps(folder: Path, name: str, small: dict[str, Any]) -> dict[str, Any]:
+    """The settings that were used."""
+    layer = {key: value for key, value in small.items() if key != "set"} | {"workers": "0"}
+    data = open_data(str(folder))
+    config = complete(resolve(settings_of(name), layer, dotted(small.get("set", []))), len(data))
+    run = build(config, Path(), with_labels(config, data), Fabric(accelerator="cpu", devices=1))
+    run.method.train()
+    for _, batch in zip(range(2), run.loader.batches()):
+        assert math.isfinite(float(optimise(run, batch).loss))
+        run.step += 1
+    return config.as_dict()
 
 
 @pytest.mark.slow
@@ -38,8 +62,11 @@ def test_recipe_runs(name: str, folder: Path, tmp_path: Path) -> None:
         return
     if "patch" not in recipe.settings.get("negatives", []):
         small.pop("patch_size")
-    pretrain(str(folder), out=str(tmp_path / "run"), config=name, steps=2, workers="0", **small)
-    written = yaml.safe_load((tmp_path / "run" / "config.yaml").read_text())
+    if name in WHOLE:
+        pretrain(str(folder), out=str(tmp_path / "run"), config=name, steps=2, workers="0", **small)
+        written = yaml.safe_load((tmp_path / "run" / "config.yaml").read_text())
+    else:
+        written = two_steps(folder, name, small)
     assert written["epochs"] == recipe.settings["epochs"]
     assert written["optim"]["lr"] == recipe.settings["optim"]["lr"]
     for key in ("negatives", "hard"):  # what a recipe asks for is what is run
