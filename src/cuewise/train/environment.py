@@ -60,11 +60,10 @@ def _git() -> dict[str, Any] | None:
         ran = subprocess.run(words, capture_output=True, text=True, timeout=10, check=True)
     except (OSError, subprocess.SubprocessError):
         return None
-    heads, files = [], []
-    for line in ran.stdout.splitlines():
-        (heads if line.startswith("# ") else files).append(line)
-    commit = next((h.split()[-1] for h in heads if h.startswith("# branch.oid ")), "(initial)")
-    return None if commit == "(initial)" else {"commit": commit, "changed": bool(files)}
+    lines = ran.stdout.splitlines()
+    commit = next((x.split()[-1] for x in lines if x.startswith("# branch.oid ")), "(initial)")
+    changed = any(not x.startswith("# ") for x in lines)
+    return None if commit == "(initial)" else {"commit": commit, "changed": changed}
 
 
 def _cpu() -> str:
