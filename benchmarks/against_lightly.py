@@ -7,9 +7,9 @@ queue, and are judged by the same linear probe on frozen features. Each otherwis
 untrained backbone is probed as well: a run that is too short does not beat it.
 First the time of a step is measured: short runs of all in turns, on all cores, so that the machine should do nothing else
 until `now training`. `equal time` then trains cuewise for as many steps as fit into the time of lightly's steps. Training
-is not timed: `--jobs 2` trains two arms side by side with one thread each. Finished runs are kept in OUT, so that the same
-command resumes; OUT/peer.json has every number and OUT/peer.md the table. `--store` also keeps the numbers in
-docs/peer.json and writes the README's table from them. lightly comes with the `bench` extra.
+is not timed: `--jobs 2` trains two arms side by side, with one thread each and no loader processes. Finished runs are kept
+in OUT, so that the same command resumes; OUT/peer.json has every number and OUT/peer.md the table. `--store` also keeps the
+numbers in docs/peer.json and writes the README's table from them. lightly comes with the `bench` extra.
 """
 
 from __future__ import annotations
@@ -146,6 +146,7 @@ def probe(encoder: Encoder, s: Setting) -> dict[str, Any]:
 
 
 def train(arm: str, s: Setting, steps: int, seed: int, folder: Path) -> nn.Module | str:
+    """The trained backbone, or the run's folder."""
     if arm == PEER:
         return train_lightly(s, steps, seed)
     return train_cuewise(s, steps, seed, folder, PATCH if "patch" in arm else {})
@@ -159,13 +160,12 @@ def step_times(s: Setting, out: Path) -> dict[str, list[float]]:
     found: dict[str, list[float]] = {arm: [] for arm in TIMED}
     for turn in range(TURNS):
         for arm in TIMED:
-            ends = [0.0]
-            began = time.perf_counter()
+            seconds = []
             for steps in (SHORT, LONG):
+                began = time.perf_counter()
                 train(arm, s, steps, turn, out / "timed")
-                ends.append(time.perf_counter() - began)
-            short, both = ends[1:]
-            found[arm].append((both - 2 * short) / (LONG - SHORT))
+                seconds.append(time.perf_counter() - began)
+            found[arm].append((seconds[1] - seconds[0]) / (LONG - SHORT))
             print(f"turn {turn + 1} of {TURNS}, {arm}: {1000 * found[arm][-1]:.1f} ms per step", flush=True)
     shutil.rmtree(out / "timed", ignore_errors=True)
     write_json(file, found)

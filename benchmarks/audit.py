@@ -5,7 +5,8 @@
 First: the 75 counted corruptions of images of 96 pixels through a ResNet-18, as the audit does it (read, decode, corrupt in
 worker processes, forward), against the forward passes of as many views plus the corruption kernels, both alone and in this
 process. Ratios are medians over rounds, in turn. `--full`: the time of every audit on 2,000 test images of 96 pixels, with
-the default limit and without one. Needs idle cores; it uses all of them.
+the default limit and without one: 257,280 views, which take what as many forward passes take. Needs idle cores; it uses all
+of them.
 """
 
 from __future__ import annotations

@@ -50,12 +50,13 @@ def bound(name: str, size: int) -> Callable[[], None]:
 def least(name: str, size: int) -> Callable[[], None]:
     """The bare backbone with what MoCo cannot do without: torch's fused SGD and the momentum update of the keys."""
     bare, query, key = bound(name, size), *(_weights(name) for _ in range(2))
+    grads = [torch.zeros_like(p) for p in query]
     optimizer = torch.optim.SGD(query, lr=1e-9, momentum=0.9, weight_decay=1e-4, fused=True)
 
     def step() -> None:
         bare()
-        for p in query:
-            p.grad = p.detach()  # any numbers: only the memory that is read matters
+        for p, g in zip(query, grads):
+            p.grad = g  # any numbers: only the memory that is read matters
         optimizer.step()
         torch._foreach_lerp_(key, [p.detach() for p in query], 0.01)
 

@@ -30,10 +30,6 @@ YIELDING, workers.YIELDING = workers.YIELDING, 0
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-# a test's files need not survive the machine; tests/test_files.py shows that they would
-os.fsync = lambda handle: None  # type: ignore[assignment]
-
-
 def pytest_collection_finish() -> None:
     """What is imported and collected stays: the garbage collector need not look at it again and again."""
     gc.collect()

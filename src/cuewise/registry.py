@@ -55,9 +55,8 @@ class Registry(Generic[T]):
     ) -> None:
         self.kind, self.package, self.is_member = kind, package, is_member
         self.plural = plural or f"{kind}s"
-        self._found: dict[
-            ModuleType, tuple[list[Any], list[Any]]
-        ] = {}  # module → all that it holds, its members
+        # module → all that it holds, and its members
+        self._found: dict[ModuleType, tuple[list[Any], list[Any]]] = {}
 
     def all(self) -> dict[str, T]:
         """Members by name, in alphabetical order; a broken entry point is left out with a warning."""

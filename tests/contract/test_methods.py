@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import json
 import math
 from pathlib import Path
@@ -133,6 +132,4 @@ def test_learns_to_distinguish_images(name: str) -> None:
         optimizer.step()
         optimizer.zero_grad()
         assert math.isfinite(float(step.loss.detach()))
-        if i % 10 == 9 and gap(copy.deepcopy(m)) > before + 0.1:  # a look leaves the queue as it is
-            return
-    pytest.fail(f"after {steps} steps the gap has grown from {before:.3f} to {gap(m):.3f} only")
+    assert gap(m) > before + 0.1

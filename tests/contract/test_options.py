@@ -24,10 +24,8 @@ from cuewise.views.object_crops import CropSettings
 from tests.methods.conftest import SMALL, TRANSFORMERS
 
 STEPS, BATCH = 2, 16
-LATER = (
-    "cmc",
-    "insdis",
-)  # their banks are filled by the first epoch: the length of the run shows one step later
+# their banks are filled by the first epoch: the length of the run shows one step later
+LATER = ("cmc", "insdis")
 METHODS = sorted(methods())
 
 # another value of every setting; a method's setting that is not here fails the test

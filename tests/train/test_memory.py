@@ -19,7 +19,7 @@ def note(self, run, measure=True):
     seen.append(psutil.Process().memory_info().rss)
     return original(self, run, measure)
 module.EpochEnd.__call__ = note
-pretrain("shapes?n=128&size=16", out="run", model="cuewise/resnet-tiny?width=8", size=16, batch_size=32, epochs=24,
+pretrain("shapes?n=256&size=16", out="run", model="cuewise/resnet-tiny?width=8", size=16, batch_size=32, epochs=24,
          negatives=["patch"], workers="1", set=["moco.queue=64"])
 print(max(seen[-6:]) - max(seen[6:12]))
 """

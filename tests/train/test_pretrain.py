@@ -134,8 +134,12 @@ ARGUMENTS = [*MODEL, "--epochs", "40", "--workers", "1", "--negatives", "patch",
 def test_resume_after_kill_9_continues_with_exactly_the_same_losses(folder: Path, tmp_path: Path) -> None:
     process = shell("pretrain", str(folder), "--out", "killed", *ARGUMENTS, cwd=tmp_path)
     wait_for_rows(tmp_path / "killed" / "metrics.jsonl", 8, process)
+    saved = tmp_path / "killed" / "checkpoints" / "last.ckpt"
+    while process.poll() is None and not saved.exists():
+        time.sleep(0.05)
     process.send_signal(signal.SIGKILL)
     process.wait()
+    assert torch.load(saved, weights_only=True)["step"] > 0  # there is something to resume
     assert not (tmp_path / "killed" / "encoder.safetensors.part").exists()
     before = losses(tmp_path / "killed")
     assert len(before) < 240

@@ -35,7 +35,7 @@ def recipes() -> dict[str, PaperRecipe]:
 
 @cache
 def _content() -> dict[str, dict[str, Any]]:
-    """What the files say; the parser in C is ten times faster, where PyYAML has it."""
+    """What the files say, read once; by the parser in C, where PyYAML has it."""
     files = [f for f in resources.files(__package__).iterdir() if f.name.endswith(".yaml")]
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     texts = {f.name.removesuffix(".yaml"): f.read_text(encoding="utf-8") for f in files}
