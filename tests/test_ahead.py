@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from cuewise import ahead
+from cuewise import compiled
+from cuewise.data.shapes import ShapeSet
 
 USED = """
 import numpy as np
@@ -63,12 +64,16 @@ def test_a_compiled_group_leaves_its_mark(tmp_path: Path) -> None:
 
 def test_a_group_is_compiled_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
-    monkeypatch.setattr(ahead.sys, "executable", "false")
-    ahead.begin("views")
-    ahead.begin("views")
-    assert list(ahead._running) == ["views"]
-    ahead.wait("views")  # it failed: the first call compiles
-    assert not ahead._running
+    monkeypatch.setattr(compiled.sys, "executable", "false")
+    compiled.begin()
+    compiled.begin(["photos"])
+    assert list(compiled._running) == ["views"]
+    compiled.wait()  # it failed: the first call compiles
+    assert not compiled._running
     (tmp_path / "views.compiled").touch()
-    ahead.begin("views")
-    assert not ahead._running
+    compiled.begin(["photos"])
+    assert not compiled._running
+    compiled.begin(["photos", "shapes:scenes?n=4"])
+    assert list(compiled._running) == ["shapes"]
+    ShapeSet(n=1, size=16).batch([0])
+    assert not compiled._running, "an image was drawn before its kernel was ready"

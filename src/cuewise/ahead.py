@@ -5,37 +5,12 @@ The work is done in a process of its own, which imports numba but not torch and 
 
 from __future__ import annotations
 
-import os
-import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import ModuleType
-from typing import Any
 
-_running: dict[str, subprocess.Popen[bytes]] = {}
-
-
-def begin(group: str) -> None:
-    """Compile a group in the background, unless that was done before or cannot be kept; see `wait`."""
-    mark = _mark(group)
-    if group not in _running and not mark.exists() and os.access(mark.parent, os.W_OK):
-        quiet: dict[str, Any] = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.DEVNULL)
-        try:
-            _running[group] = subprocess.Popen([sys.executable, "-m", "cuewise.ahead", group], **quiet)
-        except OSError:  # no process to be had: the first call compiles
-            return
-
-
-def wait(group: str) -> None:
-    """Until a group that was begun is compiled; where that failed, the first call compiles."""
-    process = _running.pop(group, None)
-    if process is not None:
-        process.wait()
-
-
-def _mark(group: str) -> Path:
-    return Path(os.environ["NUMBA_CACHE_DIR"], f"{group}.compiled")
+from cuewise.compiled import mark
 
 
 def views() -> None:
@@ -76,7 +51,7 @@ def main(groups: Sequence[str]) -> None:
     skip_init("cuewise.data", "cuewise.views")
     for group in groups or GROUPS:
         GROUPS[group]()
-        _mark(group).touch()
+        mark(group).touch()
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 Kernels are stored as pickles, so a cache that someone else owns or can write to is never read.
 numba keeps a compiled function until its own file changes and does not see changes in the files it calls. A folder whose
 name is a digest of all kernel sources closes that gap, and is writable where an installed package is not.
+What a first run needs is compiled beside its imports (`begin`, `wait`).
 """
 
 from __future__ import annotations
@@ -13,8 +14,12 @@ import os
 import shutil
 import sys
 import tempfile
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
+from typing import Any
+
+_running: dict[str, Any] = {}  # groups that are being compiled
 
 
 def cache_root() -> Path:
@@ -68,3 +73,33 @@ def keep_kernels() -> None:
     if not (_private(root / "kernels") and _private(root / "kernels" / digest)):
         root = _substitute(root / "kernels")
     os.environ["NUMBA_CACHE_DIR"] = str(root / "kernels" / digest)
+
+
+def begin(data: Sequence[str] = ()) -> None:
+    """Compile in the background what a run on `data` needs; see `wait`."""
+    for group in ("shapes", "views") if any(d.startswith("shapes") for d in data) else ("views",):
+        _begin(group)
+
+
+def _begin(group: str) -> None:
+    """Unless that was done before or cannot be kept."""
+    import subprocess  # not needed by most commands
+
+    done = mark(group)
+    if group not in _running and not done.exists() and os.access(done.parent, os.W_OK):
+        quiet: dict[str, Any] = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.DEVNULL)
+        try:
+            _running[group] = subprocess.Popen([sys.executable, "-m", "cuewise.ahead", group], **quiet)
+        except OSError:  # no process to be had: the first call compiles
+            return
+
+
+def wait() -> None:
+    """Until all that was begun is compiled; where that failed, the first call compiles."""
+    while _running:
+        _running.popitem()[1].wait()
+
+
+def mark(group: str) -> Path:
+    """A file that is there when a group is compiled."""
+    return Path(os.environ["NUMBA_CACHE_DIR"], f"{group}.compiled")

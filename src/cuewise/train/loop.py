@@ -14,7 +14,7 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from cuewise import ahead
+from cuewise import compiled
 from cuewise.config import Config
 from cuewise.data import Batch, Loader
 from cuewise.errors import Interrupted, UserError
@@ -77,7 +77,7 @@ def fit(run: Run, banner: Sequence[str] = (), started: Callable[[], None] | None
     telemetry, saved = Telemetry(run, last), time.monotonic()
     for line in banner if run.step < last else ():
         telemetry.say(line)
-    ahead.wait("views")
+    compiled.wait()
     looks = run.checkup or Checkup(None, None, config, per_epoch)
     if run.step < last:
         telemetry.looked(*looks.begin(run))

@@ -21,9 +21,9 @@ def demo(
     cuewise demo
     cuewise demo --out runs/again --overwrite
     """
-    from cuewise import ahead
+    from cuewise import compiled
 
-    ahead.begin("views")  # beside the imports that follow
+    compiled.begin(["shapes"])  # beside the imports that follow
     from cuewise.story import run_demo
 
     return Result(run_demo(Path(out), overwrite=overwrite))

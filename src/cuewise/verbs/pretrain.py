@@ -42,9 +42,9 @@ def pretrain(
     cuewise pretrain photos --out runs/next --dry-run
     cuewise pretrain photos --out runs/shape --negatives patch --alpha 2 --suppress anisotropic
     """
-    from cuewise import ahead
+    from cuewise import compiled
 
-    ahead.begin("views")  # beside the imports that follow
+    compiled.begin([d for d in data if isinstance(d, str)])  # beside the imports that follow
     from cuewise.audits.watch import observers
     from cuewise.encoders.load import with_pretrained
     from cuewise.errors import UserError

@@ -12,6 +12,7 @@ from urllib.parse import parse_qsl
 import numpy as np
 from numpy.typing import NDArray
 
+from cuewise import compiled
 from cuewise.data.shapes.compose import (
     FULL_FRAME,
     SCENE,
@@ -132,6 +133,7 @@ class ShapeSet:
         at = np.asarray(indices, np.int64)
         if at.size and (at.min() < 0 or at.max() >= self.n):
             raise IndexError(f"{self!r} has images 0 to {self.n - 1}, not {int(at.min())} to {int(at.max())}")
+        compiled.wait()
         keys, law = self._law
         out = np.empty((len(at), self.size, self.size, 3), np.uint8)
         mode, turn = SPLITS[self.split].mode, turn_steps(self.options.turn)
