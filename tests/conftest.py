@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -24,6 +25,9 @@ from cuewise.data import workers
 from tests.warm import Template, warm_popen
 
 torch.set_num_threads(1)
+MEMORY = "/dev/shm"  # tests write some gigabytes of small files; in memory where there is room for them
+if os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free > 8 << 30:
+    os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", MEMORY)
 # tests run side by side: a loader process that yields would wait for the other tests as well
 YIELDING, workers.YIELDING = workers.YIELDING, 0
 # a shell that starts the tests in the background has them ignore Ctrl-C, and their children would inherit that
