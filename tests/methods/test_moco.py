@@ -176,7 +176,10 @@ def test_settings_fit_the_run() -> None:
 
     assert Settings().fitted(1_281_167, 10**6).queue == 65536
     assert Settings().fitted(126_689, 10**6).queue == 16384
-    assert Settings().fitted(25_000, 1000).momentum == 0.99
+    assert Settings().fitted(1_281_167, 10).momentum == 0.999
+    assert Settings().fitted(25_000, 10).momentum == 0.999
+    assert Settings(queue=512).fitted(25_000, 10).momentum == pytest.approx(1 - 4 / 512)
+    assert Settings().fitted(1_000, 10).momentum == 0.99
     assert Settings(queue=77, momentum=0.5).fitted(25_000, 10) == Settings(queue=77, momentum=0.5)
 
 

@@ -98,6 +98,7 @@ def test_notebooks_run(name: str, kernel: Any, tmp_path: Path) -> None:
     (cell,) = [c for c in book.cells if "parameters" in c.metadata.get("tags", ())]
     cell.source += f"\n{NOTEBOOKS[name]}{ALONE}"
     book.cells.insert(0, nbformat.v4.new_code_cell(f"%reset -f\n%cd -q {tmp_path}"))
+    book.cells.append(nbformat.v4.new_code_cell(f"%cd -q {tmp_path.parent}"))  # its own folder does not stay
     nbclient.NotebookClient(book, km=kernel, timeout=300).execute()
     outputs = [o for c in book.cells for o in c.get("outputs", ()) if o.output_type == "execute_result"]
     assert outputs

@@ -147,7 +147,7 @@ def test_the_log_begins_with_what_the_run_will_do(good: Path) -> None:
     text = (good / "train.log").read_text()
     assert "moco with cuewise/resnet-tiny?width=8 at 16 px: 48 images of 3 classes" in text
     assert "2 epochs of 6 steps = 12 steps of 8 images, stopping after step 6; no image is left over" in text
-    assert "learning rate 0.000937 for this batch size" in text
+    assert "learning rate 0.0075 for this batch size" in text
     assert "queue of 32 keys" in text
     assert "loader process" in text
 
@@ -186,7 +186,7 @@ def test_a_run_can_be_extended_as_a_stated_choice(folder: Path, good: Path, tmp_
     assert [r["step"] for r in rows] == list(range(1, 19))
     assert read_yaml(run / "config.yaml")["epochs"] == 3
     # cosine of the longer run from where it stopped
-    assert rows[6]["lr"] == pytest.approx(0.03 * 8 / 256 * 0.5 * (1 + np.cos(np.pi * 6 / 18)), rel=1e-6)
+    assert rows[6]["lr"] == pytest.approx(0.24 * 8 / 256 * 0.5 * (1 + np.cos(np.pi * 6 / 18)), rel=1e-6)
     assert json.loads((run / "encoder.json").read_text())["step"] == 18
 
 

@@ -46,7 +46,7 @@ def check_dials(config: Config, kind: type[Method]) -> None:
 
 def _check_optim(optim: Optim) -> None:
     """Settings of one optimiser or schedule are refused with another."""
-    if optim.lr <= 0:
+    if optim.lr is not None and optim.lr <= 0:
         raise UserError(f"optim.lr {optim.lr}: must be above 0")
     if optim.momentum is not None and optim.name not in ("sgd", "lars"):
         raise UserError(f"optim.momentum is for sgd and lars, and optim.name is {optim.name}")

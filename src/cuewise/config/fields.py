@@ -22,9 +22,10 @@ class Optim:
     """The optimiser."""
 
     name: Annotated[str, "sgd, adam, adamw or lars"] = "sgd"
-    lr: Annotated[float, "learning rate for `reference_batch` images; it follows the batch size linearly"] = (
-        0.03
-    )
+    lr: Annotated[
+        float | None,
+        "learning rate for `reference_batch` images; it follows the batch size linearly [the method's own]",
+    ] = None
     reference_batch: Annotated[int, "batch size that lr is given for"] = 256
     momentum: Annotated[float | None, "of sgd and lars [0.9]"] = None
     betas: Annotated[list[float] | None, "of adam [0.9, 0.999] and adamw [0.9, 0.95]"] = None

@@ -32,6 +32,8 @@ def resolve(*layers: Mapping[str, Any]) -> Config:
     crops = _resolve_crops(asked.pop("crops", None) or {})
     suppress = _resolve_suppress(asked.pop("suppress", None) or {})
     full = merge({"optim": dict(kind.optim)}, asked)
+    if kind.short_lr is not None and (asked.get("optim") or {}).get("lr") is None:
+        full["optim"].pop("lr")  # it depends on the length of the run: `settle_rates`
     if full["optim"].get("schedule") != "step" and not (asked.get("optim") or {}).get("milestones"):
         full["optim"].pop("milestones", None)  # the method's own, of a schedule that is not taken
     if (asked.get("optim") or {}).get("warmup_epochs") and "warmup_share" not in asked["optim"]:

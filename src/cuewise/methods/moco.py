@@ -38,7 +38,7 @@ class Settings(MethodSettings):
     ] = None
     temperature: Annotated[float, "of the softmax (τ)"] = 0.2
     momentum: Annotated[
-        float | None, "of the key network (m) [0.999, or 0.99 for runs under 20,000 steps]"
+        float | None, "of the key network (m) [1 − 4/K, from 0.99 to 0.999: the longer the queue, the slower]"
     ] = None
     dim: Annotated[int, "of the embedding"] = 128
     groups: Annotated[int, "batch-norm groups of the key side; a group keeps at least 32 images"] = 8
@@ -52,7 +52,8 @@ class Settings(MethodSettings):
         # the papers keep 16,384 keys for 125,000 images and 65,536 for 1.28 million
         power = max(8, min(16, round(math.log2(max(images, 2) / 8))))
         queue = 2**power if self.queue is None else self.queue
-        momentum = (0.999 if steps >= 20_000 else 0.99) if self.momentum is None else self.momentum
+        # old keys stand beside new ones: the more of them, the less the network may have moved in between
+        momentum = min(max(1 - 4 / max(queue, 1), 0.99), 0.999) if self.momentum is None else self.momentum
         return replace(self, queue=queue, momentum=momentum)
 
 
@@ -72,6 +73,8 @@ class MoCo(Method):
     negative_kinds = ("patch", "texture")
     takes_hard = True
     optim = {"name": "sgd", "lr": 0.03, "reference_batch": 256, "weight_decay": 1e-4}
+    # a tenth of an ImageNet run is over before 0.03 has moved the weights far; docs/pretrain.md
+    short_lr = 0.24
     Settings = Settings
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:

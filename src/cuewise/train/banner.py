@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from cuewise.data import BrokenImage, Dataset
 from cuewise.encoders.card import describe_weights, is_random
+from cuewise.methods.method import SHORT
 from cuewise.train.labels import label_lines
 from cuewise.train.optim import scaled_lr
 from cuewise.views.box_sources import ProposedBoxes, TableBoxes
@@ -39,6 +40,7 @@ def banner(run: Run, data: Dataset) -> list[str]:
         ),
         f"{config.optim.name}, learning rate {scaled_lr(config.optim, config.batch_size):.3g} for this batch size, "
         f"{config.optim.schedule} schedule" + (f"; queue of {queue} keys" if queue else ""),
+        *rate_lines(run),
         *start_lines(run),
         f"{run.fabric.device.type} × {run.fabric.world_size}, precision {config.precision}, "
         + counted(loader.workers, "loader process", "loader processes"),
@@ -56,6 +58,16 @@ def banner(run: Run, data: Dataset) -> list[str]:
 def counted(number: int, one: str, more: str = "") -> str:
     """ "1 epoch", "3 epochs"."""
     return f"{number} {one if number == 1 else more or one + 's'}"
+
+
+def rate_lines(run: Run) -> list[str]:
+    """A rate that is not the published one, and how to have that."""
+    own, published = run.method.short_lr, run.method.optim["lr"]
+    if own is None or run.config.optim.lr != own or run.total >= SHORT:
+        return []
+    return [
+        f"a run under {SHORT:,} steps takes {own / published:g} × the published rate, which is --set optim.lr={published:g}"
+    ]
 
 
 def start_lines(run: Run) -> list[str]:

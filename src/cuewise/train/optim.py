@@ -150,6 +150,7 @@ def set_rates(optimizer: torch.optim.Optimizer, config: Optim, lr: float, progre
 
 def scaled_lr(config: Optim, batch_size: int) -> float:
     """lr · batch / reference batch."""
+    assert config.lr is not None  # settled when the run was built
     return config.lr * batch_size / config.reference_batch
 
 

@@ -212,7 +212,8 @@ def build(config: Config, out: Path, data: Dataset, fabric: Any, observers: Obse
         recompute_blocks(method.encoder.backbone, encoder.card.arch)
     if config.loop.compile:
         encoder.backbone.compile()
-    config.optim = settle_rates(config.optim, method)
+    steps = config.loop.budget or config.epochs * max(1, len(data) // config.batch_size)
+    config.optim = settle_rates(config.optim, method, steps, config.batch_size)
     optimizers = build_optimizers(method, config.optim, config.batch_size, brought_weights(method))
     module, *wrapped = fabric.setup(method, *optimizers)
     optimizer = wrapped[0] if len(wrapped) == 1 else Several(wrapped)

@@ -14,6 +14,7 @@ from cuewise.encoders.load import load_whole
 from cuewise.encoders.low_rank import add_low_rank
 from cuewise.errors import UserError
 from cuewise.methods import Method
+from cuewise.methods.method import SHORT, SMALL
 
 LAYER_DECAY, HEAD_WARMUP = 0.8, 0.1  # where a model brings weights
 
@@ -63,9 +64,13 @@ def brought_weights(method: Method) -> nn.Module | None:
     return None if is_random(method.encoder.card.weights) else method.encoder.backbone
 
 
-def settle_rates(optim: Optim, method: Method) -> Optim:
-    """`layer_decay` and `head_warmup` as they will act; refused where they could not."""
+def settle_rates(optim: Optim, method: Method, steps: int, batch_size: int) -> Optim:
+    """`lr`, `layer_decay` and `head_warmup` as they will act; refused where they could not."""
     backbone = brought_weights(method)
+    if optim.lr is None:
+        short = steps < SHORT and batch_size <= SMALL and optim.name == method.optim["name"]
+        own = method.short_lr if short and backbone is None else None
+        optim = replace(optim, lr=method.optim["lr"] if own is None else own)
     if backbone is None:
         for name, off in (("layer_decay", 1.0), ("head_warmup", 0.0)):
             if getattr(optim, name) not in (None, off):

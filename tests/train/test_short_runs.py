@@ -1,0 +1,64 @@
+"""Published rates are for long runs: what a short one takes, and when it does not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from cuewise import pretrain
+from cuewise.config import complete, resolve
+from cuewise.data import open_data
+from cuewise.methods.method import SHORT, SMALL
+from cuewise.train.fabric import Fabric
+from cuewise.train.pretrain import build
+
+DATA = "shapes?n=32&size=16"
+TINY: dict[str, Any] = {"model": "cuewise/resnet-tiny?width=8", "size": 16, "batch_size": 8, "workers": "0"}
+
+
+def rate(images: str = DATA, **asked: Any) -> float | None:
+    data = open_data(images)
+    config = complete(resolve({**TINY, "epochs": 1, **asked}), len(data))
+    return build(config, Path(), data, Fabric(accelerator="cpu", devices=1)).config.optim.lr
+
+
+@pytest.mark.parametrize("method", ["moco", "looc", "addone"])
+def test_a_short_run_takes_a_larger_rate(method: str) -> None:
+    more = {"leave_out": ["color"]} if method != "moco" else {}
+    assert rate(method=method, **more) == 0.24
+    assert rate(method=method, epochs=SHORT // 4, **more) == 0.03  # four steps per epoch
+    assert rate(method=method, epochs=SHORT // 4 - 1, **more) == 0.24
+    assert rate(method=method, loop={"budget": SHORT}, **more) == 0.03
+
+
+def test_what_is_asked_is_taken() -> None:
+    assert rate(optim={"lr": 0.03}) == 0.03
+    assert rate(optim={"weight_decay": 0.0}) == 0.24
+    assert rate(optim={"name": "adam"}) == 0.03  # a rate of sgd says nothing of adam
+    assert rate(method="simclr") == 1e-3
+
+
+def test_large_batches_keep_the_published_rate() -> None:
+    """The rate follows the batch: eight times the published one would be too much."""
+    data = f"shapes?n={2 * SMALL}&size=16"
+    assert rate(data, batch_size=SMALL) == 0.24
+    assert rate(data, batch_size=2 * SMALL) == 0.03
+
+
+def test_a_model_that_brings_weights_keeps_the_published_rate(tmp_path: Path) -> None:
+    pretrain(DATA, out=str(tmp_path / "run"), steps=1, **TINY)
+    assert rate(model=str(tmp_path / "run")) == 0.03
+
+
+def test_the_run_says_so_and_keeps_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def run(**options: Any) -> float:
+        pretrain(DATA, out=str(tmp_path / "run"), steps=2, **TINY, **options)
+        return float(yaml.safe_load((tmp_path / "run" / "config.yaml").read_text())["optim"]["lr"])
+
+    assert run() == 0.24
+    assert "8 × the published rate, which is --set optim.lr=0.03" in capsys.readouterr().err
+    assert run(overwrite=True, set=["optim.lr=0.03"]) == 0.03
+    assert "published rate" not in capsys.readouterr().err
