@@ -51,7 +51,6 @@ ARMS = (
     "cuewise",
     "cuewise, equal time",
     "cuewise, patch negative",
-    "cuewise, patch negative, equal time",
     "untrained",
 )
 PEER, UNTRAINED = ARMS[0], ARMS[-1]
@@ -247,7 +246,9 @@ def summary(stored: dict[str, Any]) -> str:
         f"photographs of {s['classes']} classes, {s['cores']} cores, {seeds} seeds; "
         f"accuracy of a linear probe on {s['tested']:,} others, and its difference to "
         f"lightly {stored['lightly']} with a 95 % interval over seeds. Seconds are steps times the median time of a step in "
-        f"{len(stored['speed'][PEER])} turns ({stored['date']}, `python benchmarks/against_lightly.py`).\n\n{table(rows)}"
+        f"{len(stored['speed'][PEER])} turns ({stored['date']}, `python benchmarks/against_lightly.py`). lightly runs as its MoCo example "
+        f"documents it, cuewise with its defaults for short runs, whose learning rate was chosen on the same images with other "
+        f"seeds ([how](docs/pretrain.md#short-runs)).\n\n{table(rows)}"
     )
 
 
