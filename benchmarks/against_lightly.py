@@ -247,8 +247,8 @@ def summary(stored: dict[str, Any]) -> str:
         f"accuracy of a linear probe on {s['tested']:,} others, and its difference to "
         f"lightly {stored['lightly']} with a 95 % interval over seeds. Seconds are steps times the median time of a step in "
         f"{len(stored['speed'][PEER])} turns ({stored['date']}, `python benchmarks/against_lightly.py`). "
-        f"lightly runs as its MoCo example documents it, cuewise with its defaults for short runs, whose learning rate was chosen on the same images with other "
-        f"seeds ([how](docs/pretrain.md#short-runs)).\n\n{table(rows)}"
+        f"lightly runs as its MoCo example documents it, cuewise with its defaults for short runs, "
+        f"whose learning rate was chosen on the same images with other seeds ([how](docs/pretrain.md#short-runs)).\n\n{table(rows)}"
     )
 
 
