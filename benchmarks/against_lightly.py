@@ -248,7 +248,8 @@ def summary(stored: dict[str, Any]) -> str:
         f"lightly {stored['lightly']} with a 95 % interval over seeds. Seconds are steps times the median time of a step in "
         f"{len(stored['speed'][PEER])} turns ({stored['date']}, `python benchmarks/against_lightly.py`). "
         f"lightly runs as its MoCo example documents it, cuewise with its defaults for short runs, "
-        f"whose learning rate was chosen on the same images with other seeds ([how](docs/pretrain.md#short-runs)).\n\n{table(rows)}"
+        f"whose learning rate was chosen on the same images with other seeds ([how](docs/pretrain.md#short-runs)).\n\n"
+        f"{table(rows)}"
     )
 
 
