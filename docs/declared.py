@@ -81,7 +81,7 @@ def method_page(kind: type[Method], picture: bool) -> str:
         f"{name}{f' ({value})' if isinstance(value, str) else ''}" for name, value in takes.items() if value
     ]
     views = ", ".join(f"{role} ({recipe})" for role, recipe in kind.views.items())
-    optim = ", ".join(f"{k} {v}" for k, v in kind.optim.items())
+    optim = ", ".join(f"{k} {v}" for k, v in kind.optim.items() if k != "short_lr")
     return joined(
         head(kind.name, kind.summary, inspect.getdoc(kind)),
         shown(stem, picture, "What it is shown: the views of three embedded images, by role."),

@@ -88,6 +88,8 @@ def overview() -> str:
 
 def show(result: Result, target: str | None) -> None:
     """Print a result for a person, and as JSON where asked."""
+    if not result.shown:
+        return
     if target:
         text = json.dumps(result, indent=2, ensure_ascii=False)
         if target == "-":

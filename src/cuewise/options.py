@@ -337,3 +337,12 @@ def _number(kind: Callable[[Any], Any], value: Any) -> Any | None:
         return kind(value)
     except ValueError:
         return None
+
+
+def workers_asked(given: str | int) -> int | None:
+    """--workers as a number, None for auto."""
+    if given == "auto":
+        return None
+    if not str(given).isdigit():
+        raise UserError(f"--workers {given}: auto, or a number from 0 on")
+    return int(given)

@@ -15,8 +15,9 @@ class Result(dict[str, Any]):
     Printed, it is the table that the shell shows; in a notebook, a table with intervals and the pictures that were written.
     """
 
-    def __init__(self, content: Mapping[str, Any] | None = None) -> None:
+    def __init__(self, content: Mapping[str, Any] | None = None, *, shown: bool = True) -> None:
         super().__init__(plain(content or {}))
+        self.shown = shown  # by the shell: of several processes that ran one command, by the first alone
 
     def __repr__(self) -> str:
         return as_text(self) or dict.__repr__(self)

@@ -318,10 +318,18 @@ def test_validation_accuracy_while_training(folder: Path, tmp_path: Path) -> Non
 def test_two_processes_on_cpu_from_the_shell(folder: Path, tmp_path: Path) -> None:
     """Fabric starts the second process itself; without batch norm the losses are those of one process."""
     words = [w.replace("width=8", "width=8&norm=group") for w in ARGUMENTS] + ["--steps", "6"]
+    images = shutil.copytree(folder, tmp_path / "images")
+    for file in (broken := sorted(images.rglob("*.jpg"))[::6]):
+        file.write_bytes(file.read_bytes()[:200])
     for name, devices in (("one", "cpu"), ("two", "cpu:2")):
-        process = shell("pretrain", str(folder), "--out", name, *words, "--devices", devices, cwd=tmp_path)
-        _, errors = process.communicate(timeout=180)
+        process = shell("pretrain", str(images), "--out", name, *words, "--devices", devices, cwd=tmp_path)
+        result, errors = process.communicate(timeout=180)
         assert process.returncode == 0, errors
+        # what any process found broken, said once
+        assert [line.split()[0] for line in result.splitlines()].count("skipped") == 1, result
+        skipped = json.loads((tmp_path / name / "environment.json").read_text())["data"]["skipped"]
+        assert len(skipped) == len(broken)
+        assert errors.count("skipped ") == len(broken), errors
     one, two = (
         read_metrics(tmp_path / "one" / "metrics.jsonl"),
         read_metrics(tmp_path / "two" / "metrics.jsonl"),

@@ -12,6 +12,7 @@ from cuewise import pretrain
 from cuewise.config import complete, resolve
 from cuewise.data import open_data
 from cuewise.methods.method import SHORT, SMALL
+from cuewise.methods.moco import MoCo
 from cuewise.train.fabric import Fabric
 from cuewise.train.pretrain import build
 
@@ -25,13 +26,22 @@ def rate(images: str = DATA, **asked: Any) -> float | None:
     return build(config, Path(), data, Fabric(accelerator="cpu", devices=1)).config.optim.lr
 
 
-@pytest.mark.parametrize("method", ["moco", "looc", "addone"])
+@pytest.mark.parametrize("method", ["moco", "looc", "addone", "densecl", "infomin", "moco++"])
 def test_a_short_run_takes_a_larger_rate(method: str) -> None:
-    more = {"leave_out": ["color"]} if method != "moco" else {}
+    more = {"leave_out": ["color"]} if method in ("looc", "addone") else {}
     assert rate(method=method, **more) == 0.24
     assert rate(method=method, epochs=SHORT // 4, **more) == 0.03  # four steps per epoch
     assert rate(method=method, epochs=SHORT // 4 - 1, **more) == 0.24
     assert rate(method=method, loop={"budget": SHORT}, **more) == 0.03
+
+
+class Own(MoCo):
+    name, summary = "own", "MoCo at a rate of its own"
+    optim = {"name": "sgd", "lr": 0.05, "reference_batch": 256}
+
+
+def test_a_method_with_an_optimiser_of_its_own_keeps_its_rate() -> None:
+    assert rate(method=f"{__name__}:Own") == 0.05
 
 
 def test_what_is_asked_is_taken() -> None:
@@ -59,6 +69,10 @@ def test_the_run_says_so_and_keeps_it(tmp_path: Path, capsys: pytest.CaptureFixt
         return float(yaml.safe_load((tmp_path / "run" / "config.yaml").read_text())["optim"]["lr"])
 
     assert run() == 0.24
-    assert "8 × the published rate, which is --set optim.lr=0.03" in capsys.readouterr().err
+    assert "that is 8 × the published rate" in (said := capsys.readouterr().err)
+    assert "the published one: --set optim.lr=0.03" in said
+    assert run(overwrite=True, set=["optim.reference_batch=64"]) == 0.24
+    assert "that is 32 × the published rate" in (said := capsys.readouterr().err)
+    assert "the published one: --set optim.lr=0.0075" in said
     assert run(overwrite=True, set=["optim.lr=0.03"]) == 0.03
     assert "published rate" not in capsys.readouterr().err

@@ -152,7 +152,7 @@ def summary(cube: Right, protocol: str) -> list[Score]:
     """All, by family, by severity, d ≥ 3, and with the four extra. cube: N×19×5, NaN throughout where a part is missing."""
 
     def mean(name: str, part: Right, what: str) -> Score | None:
-        return mean_there(f"corruption/{name}accuracy", part, f"{protocol}; {what}")
+        return mean_there(f"corruption/{name}accuracy", part, f"{protocol}; {counted_parts(part, what)}")
 
     counted = cube[:, rows_of(COUNTED)]
     hard = counted[:, :, [SEVERITIES.index(s) for s in HARD]]
@@ -171,9 +171,15 @@ def summary(cube: Right, protocol: str) -> list[Score]:
 
 def severity_score(cube: Right, severity: int, protocol: str) -> Score | None:
     part = cube[:, rows_of(COUNTED), SEVERITIES.index(severity)]
-    return mean_there(
-        f"corruption/severity_{severity}/accuracy", part, f"{protocol}; mean of 15 at severity {severity}"
-    )
+    what = counted_parts(part, f"mean of 15 at severity {severity}")
+    return mean_there(f"corruption/severity_{severity}/accuracy", part, f"{protocol}; {what}")
+
+
+def counted_parts(part: Right, what: str) -> str:
+    """What a mean is of, and how much of that is there."""
+    flat = part.reshape(len(part), -1)
+    there = int((~np.isnan(flat).all(0)).sum())
+    return what if there == flat.shape[1] else f"{what}, of which {there} of {flat.shape[1]} parts are there"
 
 
 def mce_score(subject: Subject, data: Dataset, cube: Right, protocol: str) -> Score | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+import shlex
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -23,6 +24,8 @@ from cuewise.audits.ray_engine import RayEngine
 from cuewise.audits.saved import Saved
 from cuewise.audits.subject import AuditSettings, Subject
 from cuewise.audits.subjects import AuditRequest, load_seeded, prepare, read_settings, wants_head
+from cuewise.data import Dataset
+from cuewise.data.overlap import content
 from cuewise.encoders.load import as_torch_device, parameters
 from cuewise.errors import Interrupted, UserError
 from cuewise.files import write_json
@@ -64,7 +67,14 @@ def audit_models(
         )
     questions = choose(only)
     settings = read_settings(limit, class_map, options, questions, prompts)
-    typed = {"answers": answers, "class-map": class_map, "prompts": prompts, **(options or {})}
+    typed = {
+        "size": size,
+        "seed": seed or None,
+        "answers": answers,
+        "class-map": class_map,
+        "prompts": prompts,
+    }
+    typed |= options or {}
     request = AuditRequest(train, test, answers, seed, settings, _words(typed, limit, only))
     saved = Saved(out, started)
     runner = make_engine(engine, address, saved, workers)
@@ -221,16 +231,16 @@ def describe(
     from cuewise import __version__
 
     encoder = subject.encoder
-    words = ["cuewise audit", model, f"--out {subject.folder}", *request.words]
-    words += [f"--train {' '.join(request.train)}"] if request.train else []
-    words += [f"--test {' '.join(request.test)}"] if request.test else []
+    words = ["cuewise", "audit", model, "--out", str(subject.folder), *request.words]
+    words += ["--train", *request.train] if request.train else []
+    words += ["--test", *request.test] if request.test else []
     whole = Finding()
     for each in found.values():
         whole.join(each)
     if left:
         rows = [list(pair) for pair in left.items()]
         whole.tables["not_measured"] = table("Not measured, and why", ["audit", "why"], rows)
-    asked = [*subject.test, *subject.conflicts, *subject.given.get("corrupted", [])]
+    judged = [*subject.test, *subject.conflicts, *subject.given.get("corrupted", [])]
     roles = dict(subject.roles)
     own = subject.answers_by == "probe"
     return {
@@ -254,19 +264,25 @@ def describe(
         "withheld": whole.withheld,
         "audits": {q.name: q.as_dict() for q in questions if q.name in found},
         "data": {
-            "train": subject.train.fingerprint() if own else None,
+            "train": _recorded(subject.train) if own else None,
             "overlap": {name: shared.as_dict() for name, shared in subject.overlaps.items()},
-            "test": [{"name": n, "role": roles.get(n, "embedded"), **d.fingerprint()} for n, d in asked],
+            "test": [{"name": n, "role": roles.get(n, "embedded"), **_recorded(d)} for n, d in judged],
         },
         "environment": environment(),
-        "command": " ".join(words),
+        "command": shlex.join(words),
     }
 
 
-def _words(options: Mapping[str, str | None], limit: int, only: list[str]) -> tuple[str, ...]:
-    given = [f"--{k.replace('_', '-')} {v}" for k, v in options.items() if v not in (None, "auto")]
-    given += [f"--limit {limit}"] if limit != AuditSettings.limit else []
-    return tuple(given + ([f"--only {','.join(only)}"] if only else []))
+def _recorded(data: Dataset) -> dict[str, Any]:
+    """The names of a set's images, and what some of them hold."""
+    return {**data.fingerprint(), "content": content(data)}
+
+
+def _words(options: Mapping[str, Any], limit: int, only: list[str]) -> tuple[str, ...]:
+    given = [(f"--{k.replace('_', '-')}", str(v)) for k, v in options.items() if v not in (None, "auto")]
+    given += [("--limit", str(limit))] if limit != AuditSettings.limit else []
+    given += [("--only", ",".join(only))] if only else []
+    return tuple(word for pair in given for word in pair)
 
 
 def check_answerable(subject: Subject, questions: Sequence[Audit]) -> None:
@@ -280,7 +296,7 @@ def check_answerable(subject: Subject, questions: Sequence[Audit]) -> None:
     if subject.answers_by == "nothing":
         raise UserError("no labelled images to fit a probe on: give --train with one folder per class")
     reasons = []
-    for _, data in [*subject.conflicts, *subject.test]:
+    for _, data in subject.asked:
         try:
             subject.classes_for(data)
             return

@@ -116,7 +116,9 @@ def _place(found: Sets, name: str, spec: str, role: str) -> None:
     data = by_class(_opened(spec))
     read = "as given"
     if is_corrupted(data) and role in ("", "corrupted"):
-        found.given.setdefault("corrupted", []).append((name, data))
+        if before := found.given.get("corrupted"):
+            raise UserError(f"--test {spec}: {before[0][0]} is the corrupted set already; give one")
+        found.given["corrupted"] = [(name, data)]
         how = "its folders are corruptions and severities"
         found.roles.append((name, f"corrupted ({how}), {len(data):,} images, {len(data.classes)} classes"))
         return
@@ -162,10 +164,11 @@ def _overlap(train: Dataset, test: Dataset) -> Overlap:
 
 def overlaps(found: Sets) -> dict[str, Overlap]:
     """Test images that are training images, by content; a set of nothing else is refused."""
-    if found.embedded:
-        return {}  # made by formula, from other numbers
     out = {}
+    given = {name for name, _ in found.roles}  # the embedded sets that are added are made from other numbers
     for name, data in [*found.test, *([found.conflict] if found.conflict else [])]:
+        if found.embedded and name not in given:
+            continue
         shared = _overlap(found.train, data)
         refuse_same(shared, name)
         if shared.count:

@@ -109,6 +109,11 @@ class Subject:
         return [self.conflict] if self.conflict else []
 
     @property
+    def asked(self) -> list[Named]:
+        """All sets that answers are asked of."""
+        return [*self.conflicts, *self.test, *self.given.get("corrupted", [])]
+
+    @property
     def by_text(self) -> bool:
         """Whether texts answer: the model has no classifier of its own."""
         return self.encoder.head is None and self.encoder.text is not None

@@ -66,7 +66,10 @@ def read_settings(
 def wants_head(request: AuditRequest) -> bool | None:
     if request.answers not in ANSWERS:
         raise UserError(f"--answers {request.answers}: {', '.join(ANSWERS)}")
-    if request.answers == "head" or (request.settings.class_map is not None and request.answers == "auto"):
+    mapped = (
+        request.settings.class_map is not None and not request.train
+    )  # with --train it maps the probe's classes
+    if request.answers == "head" or (mapped and request.answers == "auto"):
         return True
     return False if request.answers == "probe" else None
 
@@ -120,14 +123,14 @@ def prepare(
 
 def _number_by_head(subject: Subject) -> None:
     """`train` of a model that answers by itself: the first labelled set whose classes it knows, by its own numbering."""
-    for _, data in [*subject.conflicts, *subject.test]:
+    for _, data in subject.asked:
         try:
             answerer = subject.answerer(data)
             subject.train = sets.renamed(data, answerer.labels(data), answerer.classes)
             return
         except Unasked:
             continue
-    labelled = any(d.classes for _, d in subject.test) or subject.conflict is not None
+    labelled = any(d.classes for _, d in subject.asked)
     if subject.settings.class_map is not None and labelled:
         raise UserError("--class-map names none of the classes of the test sets")
     if not labelled:  # otherwise every question that needs answers will say that a map is missing
@@ -137,7 +140,7 @@ def _number_by_head(subject: Subject) -> None:
 def _check_class_map(subject: Subject) -> None:
     """A map that gathers training classes is refused where no set has the classes it names."""
     named = set(subject.settings.class_map or ())
-    asked = [d for _, d in [*subject.conflicts, *subject.test]]
+    asked = [d for _, d in subject.asked]
     if not any(named & set(d.classes) for d in asked):
         raise UserError("--class-map names none of the classes of the test sets")
     for data in asked:

@@ -10,6 +10,7 @@ from cuewise.methods import Method
 from cuewise.views import NEGATIVES, RECIPES, augmentation
 
 CORRECTIONS = ("none", "glc", "forward")
+SCHEDULES = ("cosine", "step", "constant")
 
 
 def check_dials(config: Config, kind: type[Method]) -> None:
@@ -21,8 +22,8 @@ def check_dials(config: Config, kind: type[Method]) -> None:
         raise UserError(f"--generator has no meaning for {kind.name}: it is for --method supervised")
     if config.crops and not kind.takes_crops:
         raise UserError(f"--crops object has no meaning for {kind.name}: it chooses its crops itself")
-    for name, least in (("size", 8), ("epochs", 1), ("batch_size", 2), ("num_nodes", 1)):
-        if getattr(config, name) < least:
+    for name, least in (("size", 8), ("epochs", 1), ("batch_size", 2), ("num_nodes", 1), ("steps", 1)):
+        if getattr(config, name) is not None and getattr(config, name) < least:
             raise UserError(f"--{name.replace('_', '-')} {getattr(config, name)}: must be {least} or more")
     if config.loop.budget is not None and config.loop.budget < 1:
         raise UserError(f"loop.budget {config.loop.budget}: a number of optimiser steps, 1 or more")
@@ -48,6 +49,16 @@ def _check_optim(optim: Optim) -> None:
     """Settings of one optimiser or schedule are refused with another."""
     if optim.lr is not None and optim.lr <= 0:
         raise UserError(f"optim.lr {optim.lr}: must be above 0")
+    if optim.reference_batch < 1:
+        raise UserError(f"optim.reference_batch {optim.reference_batch}: a number of images, 1 or more")
+    if optim.clip < 0:
+        raise UserError(f"optim.clip {optim.clip}: a gradient norm, or 0 for none")
+    if optim.schedule not in SCHEDULES:
+        raise UserError(f"optim.schedule {optim.schedule!r}: there are {', '.join(SCHEDULES)}")
+    if not all(0 < m < 1 for m in optim.milestones or ()):
+        raise UserError(
+            f"optim.milestones {optim.milestones}: shares of training between 0 and 1; epoch 120 of 200 is 0.6"
+        )
     if optim.momentum is not None and optim.name not in ("sgd", "lars"):
         raise UserError(f"optim.momentum is for sgd and lars, and optim.name is {optim.name}")
     if optim.betas is not None:
@@ -158,6 +169,8 @@ def _check_augmentations(config: Config, kind: type[Method]) -> None:
     strengths = config.views.jitter
     if not config.color_jitter and not any(r.jitter_p and any(strengths or r.jitter) for r in shown):
         raise UserError(f"--no-color-jitter has no meaning for {kind.name}: its views have no colour jitter")
+    if strengths is not None and not any(r.jitter_p for r in shown):
+        raise UserError(f"views.jitter has no meaning for {kind.name}: its views have no colour jitter")
     if config.leave_out and not kind.leaves_out:
         raise UserError(f"--leave-out has no meaning for {kind.name}: use --method looc")
     names, same = config.left_out, [augmentation(name).name for name in config.views.same]

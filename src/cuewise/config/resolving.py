@@ -22,6 +22,11 @@ def resolve(*layers: Mapping[str, Any]) -> Config:
     """A complete Config: defaults, then the method's own, then each layer in turn."""
     asked = merge(*layers)
     kind = method(asked.get("method") or Config.method)
+    for name in ("optim", "settings", kind.name):
+        if not isinstance(asked.get(name) or {}, Mapping):
+            raise UserError(
+                f"{name} is a group of settings: give {name}.NAME=VALUE (see `cuewise list settings`)"
+            )
     # the method's block may stand under its name, as in config.yaml, or under "settings"
     settings = merge(asked.pop("settings", None) or {}, asked.pop(kind.name, None) or {})
     if strange := sorted(asked.keys() & methods().keys()):
@@ -31,8 +36,9 @@ def resolve(*layers: Mapping[str, Any]) -> Config:
     hard = _resolve_hard(asked.pop("hard", None) or {}, kind)
     crops = _resolve_crops(asked.pop("crops", None) or {})
     suppress = _resolve_suppress(asked.pop("suppress", None) or {})
-    full = merge({"optim": dict(kind.optim)}, asked)
-    if kind.short_lr is not None and (asked.get("optim") or {}).get("lr") is None:
+    own = {k: v for k, v in kind.optim.items() if k != "short_lr"}
+    full = merge({"optim": own}, asked)
+    if "short_lr" in kind.optim and (asked.get("optim") or {}).get("lr") is None:
         full["optim"].pop("lr")  # it depends on the length of the run: `settle_rates`
     if full["optim"].get("schedule") != "step" and not (asked.get("optim") or {}).get("milestones"):
         full["optim"].pop("milestones", None)  # the method's own, of a schedule that is not taken
@@ -59,6 +65,8 @@ def _own_backbone(model: str, kind: type[Method]) -> str:
 
 def _named(asked: Any) -> tuple[Any, dict[str, Any]]:
     """The name that a dial is given, and its settings; in YAML a name may stand alone."""
+    if not isinstance(asked, (str, Mapping)):
+        raise UserError(f"{asked!r} is no name: give that of a filter, of hard negatives or of crops")
     values = dict(asked) if isinstance(asked, Mapping) else {"name": asked}
     return values.pop("name", None), values
 

@@ -89,5 +89,10 @@ def check_sizes(count: int, batch_size: int, world: int, drop_last: bool) -> Non
         )
     if drop_last and count < batch_size:
         raise UserError(
-            f"{count} images are fewer than one batch of {batch_size}; give --batch-size {max(1, count)} or less, or more images"
+            f"{count} images are fewer than one batch of {batch_size}; "
+            + (
+                f"give --batch-size {count} or less, or more images"
+                if count > 1
+                else "give at least 2 images"
+            )
         )

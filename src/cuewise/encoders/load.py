@@ -302,7 +302,10 @@ def outputs_of(encoder: Encoder) -> int:
 def as_torch_device(name: str) -> torch.device:
     """ "auto" is the best device there is."""
     if name != "auto":
-        return torch.device(name)
+        try:
+            return torch.device(name)
+        except RuntimeError:
+            raise UserError(f"--device {name}: auto, cpu, cuda, cuda:1 or mps") from None
     return torch.device(
         "cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else "cpu"
     )

@@ -18,7 +18,7 @@ from cuewise.files import write_json
 from cuewise.inspection.clue import CLUES, Clue
 from cuewise.inspection.copies import CopiedImages, contradictions, copies_between, copies_within, groups_of
 from cuewise.inspection.gather import Gathered, gather
-from cuewise.inspection.judge import FEWEST, Judged, judge
+from cuewise.inspection.judge import FEWEST, FOLDS, Judged, judge
 
 Ids = NDArray[np.int64]
 MOST_NAMED = 50  # broken files that inspect.json names
@@ -108,6 +108,9 @@ def _inspect(name: str, spec: str, data: Dataset, clues: list[Clue], seed: int, 
     if not out.unjudged:
         number = np.unique(labels[out.rows], return_inverse=True)[1].astype(np.int64)
         groups = groups_of(len(labels), out.copies)[out.rows]
+        if (distinct := len(np.unique(groups))) < FOLDS:
+            out.unjudged = f"{distinct} different images: at least {FOLDS} are needed to judge a clue"
+            return out
         for clue, values in found.clues.items():
             out.clues[clue] = judge(values[out.rows], number, groups, f"{clue}/accuracy", seed)
     return out

@@ -47,8 +47,7 @@ class LooC(Method):
     negatives_from = ("query",)
     negative_kinds = ("patch", "texture")
     leaves_out = True
-    optim = {"name": "sgd", "lr": 0.03, "reference_batch": 256, "weight_decay": 1e-4}
-    short_lr = moco.MoCo.short_lr
+    optim = moco.MoCo.optim
     Settings = Settings
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:

@@ -57,7 +57,7 @@ class Memory(nn.Module, ABC):
         """Take in what all processes hold."""
 
 
-SHORT, SMALL = 20_000, 1024  # steps and images per step, where `short_lr` is taken
+SHORT, SMALL = 20_000, 1024  # steps and images per step, where optim's `short_lr` is taken
 
 
 @dataclass(frozen=True)
@@ -170,8 +170,7 @@ class Method(nn.Module, ABC):
     takes_generator: ClassVar[bool] = False  # whether --generator has a meaning
     takes_suppress: ClassVar[bool] = True  # whether --suppress has a meaning
     backbone: ClassVar[str] = ""  # the only network that it trains, where there is just one
-    optim: ClassVar[Mapping[str, Any]]
-    short_lr: ClassVar[float | None] = None  # instead of optim's, in a short run from scratch
+    optim: ClassVar[Mapping[str, Any]]  # may have `short_lr`: instead of lr, in a short run from scratch
     Settings: ClassVar[type[MethodSettings]]
 
     def __init__(self, encoder: Encoder, setup: Setup, *, comm: Comm | None = None, seed: int = 0) -> None:

@@ -72,9 +72,8 @@ class MoCo(Method):
     negatives_from = ("query",)
     negative_kinds = ("patch", "texture")
     takes_hard = True
-    optim = {"name": "sgd", "lr": 0.03, "reference_batch": 256, "weight_decay": 1e-4}
-    # a tenth of an ImageNet run is over before 0.03 has moved the weights far; docs/pretrain.md
-    short_lr = 0.24
+    # 0.03 is for a million steps; short_lr: docs/pretrain.md, short runs
+    optim = {"name": "sgd", "lr": 0.03, "short_lr": 0.24, "reference_batch": 256, "weight_decay": 1e-4}
     Settings = Settings
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:

@@ -14,6 +14,7 @@ from cuewise.encoders.embed import embed_dataset
 from cuewise.encoders.load import as_torch_device
 from cuewise.errors import UserError
 from cuewise.files import aside, claim_file, writing
+from cuewise.options import workers_asked
 
 
 def write_embeddings(
@@ -36,7 +37,7 @@ def write_embeddings(
         images = open_data(data)
         encoder = load_encoder(model, size=size).to(as_torch_device(device))
         warn_if_random(encoder.card, str(model))
-        count = None if workers == "auto" else int(workers)
+        count = workers_asked(workers)
         found = embed_dataset(encoder, images, batch_size=batch_size, workers=count)
         columns: dict[str, Any] = {
             "features": found.features,

@@ -72,7 +72,10 @@ class FewShotProbe(Probe):
         y = y if right is not None else self.columns_of(y)
         found = np.array([top_hits(p, y, k, right).mean() for p in self._each(X)])
         m = float(found.mean())
-        half = Z95 * float(found.std(ddof=1)) / math.sqrt(len(found)) if len(found) > 1 else math.nan
+        spread = float(found.std(ddof=1)) if len(found) > 1 else 0.0
+        half = (
+            Z95 * spread / math.sqrt(len(found)) if spread > 0 else math.nan
+        )  # equal trials say nothing of it
         return Score(name, m, m - half, m + half, len(found), self.protocol)
 
     def _each(self, X: Features) -> list[NDArray[np.float32]]:

@@ -7,7 +7,7 @@ import math
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -126,9 +126,9 @@ def run_probe(
     paired = baseline is not None
     result, draws = measure_once(asked, model, out, paired=paired)
     if baseline is not None:
-        other = random_twin(model) if baseline == "random" else baseline
+        other, size = random_twin(model) if baseline == "random" else (baseline, None)
         place = None if out is None else out / "baseline"
-        theirs, second = measure_once(asked, other, place, paired=paired)
+        theirs, second = measure_once(replace(asked, size=asked.size or size), other, place, paired=paired)
         result["baseline"] = {k: theirs[k] for k in ("model", "weights", "scores")}
         result["differences"] = [s.as_dict() for s in paired_differences((result, draws), (theirs, second))]
         also = [
@@ -179,14 +179,15 @@ def check_settings(file: Path, about: dict[str, Any]) -> None:
             )
 
 
-def random_twin(model: str) -> str:
-    """The same architecture without weights."""
-    arch = load_encoder(model).card.arch
+def random_twin(model: str) -> tuple[str, int]:
+    """The same architecture without weights, and the size that the model looks at."""
+    card = load_encoder(model).card
+    arch = card.arch
     if not SPEC.match(arch):
         raise UserError(
             f"--baseline random: {model} is code of your own, which has no untrained twin by name"
         )
-    return arch
+    return arch, card.size
 
 
 def paired_differences(a: tuple[dict[str, Any], Draws], b: tuple[dict[str, Any], Draws]) -> list[Score]:

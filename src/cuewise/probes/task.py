@@ -77,6 +77,13 @@ class Task:
                 print(f"WARNING: --test {name}: {found}", file=sys.stderr, flush=True)
             self.overlap.append({"test": name, **found.as_dict()})
 
+    def check_halves(self, rest: NDArray[np.int64], held: NDArray[np.int64]) -> None:
+        """The same of images that were held out of the training set: copies may stand on both sides."""
+        found = check_overlap(self.fitted.select(rest), self.fitted.select(held))
+        if found.count:
+            print(f"WARNING: held out of --train: {found}; give --test DATA", file=sys.stderr, flush=True)
+            self.overlap.append({"test": HELD_OUT, **found.as_dict()})
+
     @cached_property
     def class_map(self) -> ClassMap | None:
         if not self.class_map_file:
@@ -149,6 +156,7 @@ def classify(task: Task, probe: Probe, **how: Any) -> list[Score]:
         )
     else:
         rest, held = task.halves(found.labels)
+        task.check_halves(found.index[rest], found.index[held])
         probe.fit(found.features[rest], found.labels[rest])
         protocol = task.protocol(probe, len(rest), len(np.unique(found.labels)), _view(how))
         sets = iter([(HELD_OUT, rows_of(found, held), classes)])

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from cuewise.probes.draws import scatter
+from cuewise.report.markup import clean
 from cuewise.report.paired import Paired, common_scores, paired_scores
-from cuewise.report.reading import ReadAudit, merged_names
+from cuewise.report.reading import ReadAudit, mapping, merged_names, sequence
 from cuewise.scores import Score
+
+OTHER_IMAGES = ("training images differ", "test images differ")
 
 
 @dataclass(frozen=True)
@@ -40,6 +44,29 @@ def differences(audits: Sequence[ReadAudit], rng: np.random.Generator) -> list[D
     return [d for other in audits[1:] for d in _pair(audits[0], other, rng)]
 
 
+def other_images(base: ReadAudit, other: ReadAudit, score: str) -> str:
+    """Why a score of two audits is not about the same images; empty where it is, or where that was not recorded."""
+    fitted = [
+        h for a in (base, other) if (h := _hash(a.data.get("train")))
+    ]  # none where a classifier answers
+    if len(set(fitted)) > 1:
+        return OTHER_IMAGES[0]
+    first, second = ({clean(t.get("name")): _hash(t) for t in _tests(a)} for a in (base, other))
+    changed = [name for name in first if second.get(name, first[name]) != first[name]]
+    named = [name for name in {**first, **second} if f"/{name}/" in f"/{score}/"]
+    return OTHER_IMAGES[1] if (set(named) & set(changed) if named else changed) else ""
+
+
+def _tests(audit: ReadAudit) -> list[Mapping[str, Any]]:
+    return [mapping(t) for t in sequence(audit.data.get("test"))]
+
+
+def _hash(fingerprint: Any) -> str:
+    """Of names and contents."""
+    found = mapping(fingerprint)
+    return " ".join(clean(found.get(key) or "") for key in ("hash", "content")).strip()
+
+
 def _pair(base: ReadAudit, other: ReadAudit, rng: np.random.Generator) -> list[Difference]:
     out: list[Difference] = []
     paired = paired_scores(base.tables, other.tables, rng)
@@ -53,10 +80,9 @@ def _pair(base: ReadAudit, other: ReadAudit, rng: np.random.Generator) -> list[D
         a, b = base.score(name), other.score(name)
         if a is None or b is None or not (math.isfinite(a.value) and math.isfinite(b.value)):
             continue
-        if a.protocol != b.protocol:
-            out.append(
-                Difference(name, base.name, other.name, math.nan, math.nan, math.nan, "protocols differ")
-            )
+        why = other_images(base, other, name) or ("protocols differ" if a.protocol != b.protocol else "")
+        if why:
+            out.append(Difference(name, base.name, other.name, math.nan, math.nan, math.nan, why))
         elif name in common:  # each score rests on its own right answers; only the shared ones compare
             d = common[name]
             out.append(Difference(name, base.name, other.name, d.other - d.base, d.low, d.high, d.how))

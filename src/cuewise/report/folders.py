@@ -113,7 +113,8 @@ def compare_folders(
         own = [d["model"]["name"] for _, d in found]
         if names or len(set(own)) < len(own):
             for folder, name in zip(folders, called):
-                audits[folder]["model"]["name"] = name
+                if folder in audits:  # not a model that could not be audited
+                    audits[folder]["model"]["name"] = name
         result = report_audits(found, out, cards=False)
     return {**result, **comparison([document for _, document in found])}
 

@@ -67,7 +67,7 @@ def two_models(base: ReadAudit, other: ReadAudit, found: Sequence[Difference]) -
     withheld = {*base.withheld, *other.withheld}
     usable = [d for d in found if math.isfinite(d.value) and d.name not in withheld]
     if not usable:
-        return f"{_short(base)} and {_short(other)} share no score of the same protocol, so nothing can be compared."
+        return f"{_short(base)} and {_short(other)} share no score of the same protocol and images, so nothing can be compared."
     main = _main(usable, base)
     clause = _clause(main, base, other)
     rest = [d for d in usable if d is not main and kind_of(d.name).accuracy and d.clear is not None]

@@ -11,6 +11,7 @@ from typing import Any
 from cuewise.data import auto_workers
 from cuewise.folders import claim_folder
 from cuewise.inspection.run import document_of, inspect_sets, save_document
+from cuewise.options import workers_asked
 from cuewise.report.inspection import headline, write_inspection
 
 
@@ -31,7 +32,8 @@ def inspect_data(
     with claim_folder(
         out, "inspection", overwrite=overwrite, reads=[*data, *([masks] if masks else [])]
     ) as held:
-        count = auto_workers() if workers == "auto" else int(workers)
+        asked = workers_asked(workers)
+        count = auto_workers() if asked is None else asked
         sets = inspect_sets(data, only=only, seed=seed, workers=count, masks=masks, mask_value=mask_value)
         document = document_of(sets, __version__)
         save_document(document, out)

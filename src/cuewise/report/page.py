@@ -6,7 +6,7 @@ import base64
 import hashlib
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,7 @@ from cuewise.report.closing import (
     models_section,
 )
 from cuewise.report.common import common_tables, four_ways
-from cuewise.report.compare import Difference, differences
+from cuewise.report.compare import OTHER_IMAGES, Difference, differences
 from cuewise.report.curves import curve_figures
 from cuewise.report.declared import with_documents
 from cuewise.report.figures import Figure, equal_axes, figure_html, gather_figures
@@ -65,6 +65,7 @@ def write_report(
     with with_documents(documents):
         audits = read_audits(documents, roots if roots is not None else [folder] * len(documents))
         found = differences(audits, np.random.default_rng(0))
+        audits = [_with_other_images(a, audits[0].name, found) for a in audits]
         title = clean(title or _title(audits))
         text = headline(audits, found)
         items, views = gather_items(audits), dict(pictures or {})
@@ -83,6 +84,13 @@ def write_report(
     write_text(folder / "figures.csv", figures_csv(drawn.all))
     write_text(folder / "report.html", page)
     return folder / "report.html"
+
+
+def _with_other_images(audit: ReadAudit, base: str, found: Sequence[Difference]) -> ReadAudit:
+    """Says where scores of two audits are not about the same images."""
+    why = dict.fromkeys(d.how for d in found if d.other == audit.name and d.how in OTHER_IMAGES)
+    said = [f"{reason}, so that some scores cannot be compared with {base}" for reason in why]
+    return replace(audit, warnings=(*audit.warnings, *said))
 
 
 @dataclass(frozen=True)

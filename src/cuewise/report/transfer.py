@@ -66,6 +66,16 @@ def alarms(document: Mapping[str, Any], rows: list[Mapping[str, Any]]) -> Html |
         for m, w in zip(models, sequence(document["weights"]))
         if w == "random"
     ]
+    shared = {
+        (clean(r["task"]), clean(o["test"])): o
+        for r in rows
+        for o in map(mapping, sequence(r.get("overlap")))
+        if o.get("shared")
+    }
+    texts += [
+        f"{task}: {o['shared']} of {o['images']} images of {test} are training images."
+        for (task, test), o in shared.items()
+    ]
     failed = {(r["task"], m): f for r in rows for m, f in zip(models, sequence(r["failed"])) if f}
     texts += [f"{clean(t)}, {m}: {clean(why)}" for (t, m), why in failed.items()]
     return alarm(texts)

@@ -112,6 +112,7 @@ def table_rows(task: SuiteTask, cells: Sequence[Cell], measured: Sequence[Measur
                 "seconds": [r.get("seconds") for r in results],
                 "failed": [r.get("failed") for r in results],
                 "skipped": [len(r.get("skipped", [])) for r in results],
+                "overlap": next((r["overlap"] for r in results if r.get("overlap")), []),
                 "tests": next((r["tests"] for r in results if "tests" in r), []),
                 "pictures": shots,
             }

@@ -61,12 +61,14 @@ def counted(number: int, one: str, more: str = "") -> str:
 
 
 def rate_lines(run: Run) -> list[str]:
-    """A rate that is not the published one, and how to have that."""
-    own, published = run.method.short_lr, run.method.optim["lr"]
-    if own is None or run.config.optim.lr != own or run.total >= SHORT:
+    """Where the rate is the one for short runs: what it is of the published one, and how to have that."""
+    optim, method = run.config.optim, run.method.optim
+    if optim.lr != method.get("short_lr") or optim.name != method["name"]:
         return []
+    published = method["lr"] * optim.reference_batch / method["reference_batch"]
     return [
-        f"a run under {SHORT:,} steps takes {own / published:g} × the published rate, which is --set optim.lr={published:g}"
+        f"that is {optim.lr / published:g} × the published rate, as for runs under {SHORT:,} steps from random weights; "
+        f"the published one: --set optim.lr={published:g}"
     ]
 
 

@@ -31,6 +31,16 @@ class Everyone:
         return _Gather.apply(x) if x.requires_grad else _all_rows(x)  # type: ignore[no-any-return,no-untyped-call]
 
 
+def of_all(items: dict[str, str]) -> dict[str, str]:
+    """What any process has, in rank order."""
+    everyone = Everyone()
+    if everyone.world == 1:
+        return items
+    found: list[Any] = [None] * everyone.world
+    dist.all_gather_object(found, items)
+    return {k: v for part in found for k, v in part.items()}
+
+
 class _Gather(torch.autograd.Function):
     """All-gather whose backward sums over processes.
 

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from cuewise.data import Dataset
 from cuewise.encoders import Encoder
 from cuewise.encoders.embed import embed_dataset
+from cuewise.errors import UserError
 from cuewise.files import write_json
 from cuewise.objectives.dials import effective_rank
 from cuewise.objectives.neighbours import knn_votes
@@ -152,6 +153,7 @@ class Guard:
         if first is None:
             return
         content: dict[str, Any] = {
+            "images": self.data.fingerprint()["hash"],
             "fired": self.fired,
             "within": self.within,
             "stopped": self.stopped,
@@ -166,6 +168,10 @@ class Guard:
         if not file.is_file() or not file.with_suffix(".npy").is_file():
             return
         content = json.loads(file.read_text(encoding="utf-8"))
+        if content.get("images") not in (None, self.data.fingerprint()["hash"]):
+            raise UserError(
+                "--resume compares with the start on the same images: give --val as in the first call"
+            )
         right = None if content["right"] is None else np.array(content["right"])
         said = None if content["said"] is None else np.array(content["said"])
         self.first = Reading(0, right, said, np.load(file.with_suffix(".npy")))

@@ -22,6 +22,7 @@ from cuewise.methods import Method, Step
 from cuewise.train.checkpoint import write_atomically
 from cuewise.train.checkup import Checkup
 from cuewise.train.dials import Dials
+from cuewise.train.distributed import of_all
 from cuewise.train.fabric import Fabric
 from cuewise.train.optim import lr_factor, scaled_lr, set_rates
 from cuewise.train.pictures import Reconstructions, show_views
@@ -112,6 +113,7 @@ def fit(run: Run, banner: Sequence[str] = (), started: Callable[[], None] | None
             writes = over or ended or _anyone(due, run.fabric)
             if writes:
                 check_finite(run)
+                telemetry.skipped(list(of_all(run.skipped).items()))
             if over or (ended and run.step // per_epoch % config.loop.val_every == 0):
                 telemetry.scores(run.epoch_end(run, measure=not halt))
             if run.first and writes and (over or run.reconstructions.due(run.step, run.total)):

@@ -241,6 +241,10 @@ def check_share(config: Config, world: int) -> None:
     parts = world * config.loop.accumulate
     if config.batch_size % parts:
         raise UserError(f"--batch-size {config.batch_size} must be a multiple of {parts}")
+    if config.batch_size < 2 * parts:
+        raise UserError(
+            f"--batch-size {config.batch_size} gives one image to each of {parts} parts; {2 * parts} is the least"
+        )
 
 
 def share_statistics(method: Method, fabric: Any) -> None:

@@ -69,8 +69,8 @@ def settle_rates(optim: Optim, method: Method, steps: int, batch_size: int) -> O
     backbone = brought_weights(method)
     if optim.lr is None:
         short = steps < SHORT and batch_size <= SMALL and optim.name == method.optim["name"]
-        own = method.short_lr if short and backbone is None else None
-        optim = replace(optim, lr=method.optim["lr"] if own is None else own)
+        own = method.optim["short_lr" if short and backbone is None else "lr"]
+        optim = replace(optim, lr=own)
     if backbone is None:
         for name, off in (("layer_decay", 1.0), ("head_warmup", 0.0)):
             if getattr(optim, name) not in (None, off):

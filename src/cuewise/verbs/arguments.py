@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
+from cuewise.errors import UserError
 from cuewise.options import COMMAS, One, Several, checked, texts
 from cuewise.results import Result as Result
 
@@ -90,9 +91,13 @@ def layers_asked(
     if data:
         asked["data"] = joined(data)
     typed = [set if isinstance(set, Mapping) else dotted(list(set or [])), asked]
+    if "epochs" in asked and (typed[0].get("loop") or {}).get("budget") is not None:
+        raise UserError("--epochs and loop.budget (in optimiser steps) exclude each other: give one of them")
     if not config:
         return typed, asked
     named = settings_of(str(config))
+    if "epochs" in asked and isinstance(named.get("loop"), Mapping):
+        named = {**named, "loop": {**named["loop"], "budget": None}}  # what is typed wins
     refuse_code(named, str(config), *typed)
     return [named, *typed], asked
 

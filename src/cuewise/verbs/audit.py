@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any
 
-from cuewise.options import OfKind, One, Several, texts
+from cuewise.options import OfKind, One, Several, texts, workers_asked
 from cuewise.verbs.arguments import (
     Address,
     Answers,
@@ -81,7 +81,7 @@ def audit(
             class_map=optional(class_map),
             prompts=optional(prompts),
             options={name: optional(value) for name, value in options.items()},
-            workers=None if workers == "auto" else int(workers),
+            workers=workers_asked(workers),
             engine=engine,
             address=address,
             names=texts(name) or None,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any
 
-from cuewise.options import OfKind, One, Several, texts
+from cuewise.options import OfKind, One, Several, texts, workers_asked
 from cuewise.verbs.arguments import (
     Answers,
     Audits,
@@ -67,7 +67,7 @@ def compare(
             size=size,
             seed=seed,
             device=device,
-            workers=None if workers == "auto" else int(workers),
+            workers=workers_asked(workers),
             options={key: optional(value) for key, value in options.items()},
         )
     )

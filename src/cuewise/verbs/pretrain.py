@@ -57,14 +57,13 @@ def pretrain(
         raise UserError("--pretrained belongs to --model: name the one whose weights to start from")
     if pretrained:
         asked["model"] = with_pretrained(asked["model"], pretrained)
-    if "epochs" in asked and (layers[-2].get("loop") or {}).get("budget") is not None:
-        raise UserError("--epochs and loop.budget (in optimiser steps) exclude each other: give one of them")
     asked_of_run: dict[str, Any] = {"resume": resume, "overwrite": overwrite, "extend": extend}
     if dry_run:
         from cuewise.train.dry_run import dry_run as look_ahead
 
         return Result(look_ahead(layers, Path(out), **asked_of_run, observers=observers()))
     result = run_pretrain(layers, Path(out), **asked_of_run, observers=observers())
-    if Everyone().rank == 0:
+    first = Everyone().rank == 0
+    if first:
         card_of_run(Path(out))
-    return Result(result)
+    return Result(result, shown=first)

@@ -69,7 +69,8 @@ def tune(
     place = Path(out)
     full = layers_of(start, away, layers, place, resume=resume, begun=bool(config))
     result = run_pretrain(full, place, resume=resume, overwrite=overwrite, observers=observers(texts(test)))
-    if Everyone().rank == 0:
+    first = Everyone().rank == 0
+    if first:
         card_of_run(place)
         result |= report_tuned(place, texts(test)) if report else {}
-    return Result(result)
+    return Result(result, shown=first)

@@ -59,6 +59,17 @@ class Recipe:
             value = getattr(self, field.name)
             if field.name.endswith("_p") and not 0 <= value <= 1:
                 raise UserError(f"recipe {field.name}={value}: a probability must be between 0 and 1")
+        for name, count in (
+            ("scale", 2),
+            ("ratio", 2),
+            ("blur_sigma", 2),
+            ("style_strength", 2),
+            ("jitter", 4),
+        ):
+            if len(getattr(self, name)) != count:
+                raise UserError(f"recipe {name}={list(getattr(self, name))}: give {count} numbers")
+        if self.scale[1] > 1:
+            raise UserError(f"recipe scale={list(self.scale)}: shares of the image, 1 at most")
         for name in ("scale", "ratio", "blur_sigma"):
             low, high = getattr(self, name)
             if not 0 < low <= high:

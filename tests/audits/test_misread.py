@@ -1,0 +1,177 @@
+"""What a hurried reader would take for a result: other images, training images, a set that was not asked."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from cuewise import UserError, audit, compare, embed, inspect, probe, transfer
+from cuewise.audits.corruption import summary
+from cuewise.encoders import load_encoder
+from cuewise.encoders.load import as_torch_device
+from tests.audits.small_models import ENCODER, class_map, classifier, photos
+from tests.probes.test_published import MODEL, paint, tree
+
+pytestmark = pytest.mark.slow
+SMALL: dict[str, Any] = {"size": 16, "workers": 0}
+
+
+def test_audits_of_other_images_are_not_subtracted(tmp_path: Path) -> None:
+    """The same names in another folder: only the pixels tell them apart."""
+    a, b = photos(tmp_path / "a" / "photos"), photos(tmp_path / "b" / "photos", seed=9)
+    for place, data in (("one", a), ("two", b)):
+        audit(ENCODER, out=tmp_path / place, train=str(data), only="accuracy", name=place, **SMALL)
+    compare(tmp_path / "one", tmp_path / "two", out=tmp_path / "both")
+    text = (tmp_path / "both" / "report.md").read_text()
+    assert "nothing can be compared" in text
+    assert "training images differ" in (tmp_path / "both" / "report.html").read_text()
+
+
+def test_a_class_map_with_a_training_set_is_of_the_probe(tmp_path: Path) -> None:
+    train, test = photos(tmp_path / "train"), photos(tmp_path / "test", 4, classes=("cold", "hot"), seed=3)
+    mapped = class_map(tmp_path, {"cold": ["cat"], "hot": ["ant"]})
+    options: dict[str, Any] = {
+        "train": str(train),
+        "test": str(test),
+        "class_map": mapped,
+        "only": "accuracy",
+    }
+    found = audit(classifier(tmp_path), out=tmp_path / "out", **options, **SMALL)
+    assert found["scores"]
+    assert all(not s["name"].startswith("head/") for s in found["scores"])
+
+
+def test_embedded_test_images_that_were_trained_on_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="all of its 16 images are in --train"):
+        audit(
+            ENCODER, train="shapes?n=48&size=16", test="shapes?n=16&size=16", only="accuracy",
+            out=tmp_path / "out", **SMALL,
+        )  # fmt: skip
+
+
+@pytest.fixture
+def doubled(tmp_path: Path) -> Path:
+    """Noise whose labels mean nothing, three copies of each image."""
+    rng = np.random.default_rng(0)
+    for i in range(24):
+        (tmp_path / "doubled" / "ab"[i % 2]).mkdir(parents=True, exist_ok=True)
+        image = Image.fromarray(rng.integers(0, 256, (16, 16, 3), dtype=np.uint8))
+        for k in "xyz":
+            image.save(tmp_path / "doubled" / "ab"[i % 2] / f"{i}{k}.png")
+    return tmp_path / "doubled"
+
+
+def test_copies_on_both_sides_of_a_held_out_part(doubled: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found = probe("knn", ENCODER, train=str(doubled), k=1, size=16)
+    assert found["overlap"][0]["test"] == "held-out"
+    assert found["overlap"][0]["shared"] > 0
+    assert "WARNING: held out of --train" in capsys.readouterr().err
+
+
+def test_transfer_says_which_tests_were_trained_on(tmp_path: Path) -> None:
+    train, test = photos(tmp_path / "train", 5), photos(tmp_path / "test", 3, seed=5)
+    shutil.copy(train / "ant" / "ant0.jpg", test / "ant" / "ant9.jpg")
+    (tmp_path / "suite.yaml").write_text(
+        f"- {{name: t, probe: knn, k: 1, train: {train}, test: {test}, size: 16}}\n"
+    )
+    for _ in range(2):  # the second time the cell is read
+        transfer(ENCODER, suite=tmp_path / "suite.yaml", out=tmp_path / "out")
+        (row,) = json.loads((tmp_path / "out" / "transfer.json").read_text())["rows"]
+        assert row["overlap"][0]["shared"] == 1
+        assert "1 of 10 images of" in (tmp_path / "out" / "report.html").read_text()
+
+
+def test_the_untrained_twin_looks_at_the_same_size(tmp_path: Path) -> None:
+    from cuewise import pretrain
+
+    pretrain(
+        "shapes?n=16&size=24",
+        out=tmp_path / "run",
+        model=ENCODER,
+        size=24,
+        batch_size=8,
+        steps=1,
+        workers="0",
+    )
+    assert load_encoder(str(tmp_path / "run")).card.size == 24
+    found = probe("knn", str(tmp_path / "run"), train="shapes?n=48&size=24", k=1, baseline="random")
+    for scores in (found["scores"], found["baseline"]["scores"]):
+        assert all("/center24/" in s["protocol"] for s in scores)
+
+
+def test_corrupted_sets(tmp_path: Path) -> None:
+    train, test = paint(tmp_path / "train", 0), paint(tmp_path / "test", 1)
+    one, two = (tree(tmp_path / n, test, True, {"fog": (1,)}) for n in ("c1", "c2"))
+    options: dict[str, Any] = {"only": "corruption", "size": 16}
+    with pytest.raises(UserError, match="c1 is the corrupted set already"):
+        audit(MODEL, train=str(train), test=[str(one), str(two)], out=tmp_path / "a", **options)
+    own = classifier(tmp_path, 18)
+    names = {name.name: [k] for k, name in enumerate(sorted(train.iterdir()))}
+    found = audit(
+        own, test=[f"corrupted={one}"], class_map=class_map(tmp_path, names), out=tmp_path / "b", **options
+    )
+    said = {s["name"]: s["protocol"] for s in found["scores"]}
+    assert said["corruption/accuracy"].endswith("mean of 15 × 5 severities, of which 1 of 75 parts are there")
+    assert "1 of 15 parts" in said["corruption/severity_1/accuracy"]
+    mapped = class_map(tmp_path, {name: [name] for name in names})
+    audit(MODEL, train=str(train), test=[f"corrupted={one}"], class_map=mapped, out=tmp_path / "c", **options)
+
+
+def test_a_whole_cube_is_called_whole() -> None:
+    for score in summary(np.ones((3, 19, 5)), "p"):
+        assert "parts" not in score.protocol
+
+
+def test_the_command_repeats_the_audit(tmp_path: Path) -> None:
+    spec = "shapes?n=48&size=16"
+    audit(
+        ENCODER,
+        train=spec,
+        test="shapes?n=16&size=16&part=test",
+        only="accuracy",
+        out=tmp_path / "a b",
+        seed=3,
+        **SMALL,
+    )
+    words = shlex.split(json.loads((tmp_path / "a b" / "audit.json").read_text())["command"])
+    assert words[:3] == ["cuewise", "audit", ENCODER]
+    given = dict(zip(words[3::2], words[4::2]))
+    assert given["--out"] == str(tmp_path / "a b")
+    assert (given["--size"], given["--seed"], given["--train"]) == ("16", "3", spec)
+
+
+def test_trials_that_cannot_differ_have_no_interval(tmp_path: Path) -> None:
+    train, test = photos(tmp_path / "train", 3), photos(tmp_path / "test", 2, seed=4)
+    found = probe("fewshot", ENCODER, train=str(train), test=str(test), shots=[3], size=16)
+    assert all(s["low"] is None for s in found["scores"])
+
+
+def test_one_line_errors(tmp_path: Path) -> None:
+    data = photos(tmp_path / "photos", 3)
+    calls: list[Any] = [
+        lambda: audit(ENCODER, out=tmp_path / "a", workers="abc"),
+        lambda: inspect(str(data), out=tmp_path / "i", workers="abc"),
+        lambda: embed(ENCODER, str(data), out=tmp_path / "e.npz", workers="abc"),
+    ]
+    for call in calls:
+        with pytest.raises(UserError, match="--workers abc"):
+            call()
+    with pytest.raises(UserError, match="--device foo"):
+        as_torch_device("foo")
+
+
+def test_a_set_of_copies_is_not_judged(tmp_path: Path) -> None:
+    for name, value in (("a", 0), ("b", 255)):
+        (tmp_path / "solid" / name).mkdir(parents=True)
+        for i in range(6):
+            Image.new("RGB", (32, 32), (value,) * 3).save(tmp_path / "solid" / name / f"{i}.png")
+    inspect(str(tmp_path / "solid"), out=tmp_path / "i", workers=0)
+    (one,) = json.loads((tmp_path / "i" / "inspect.json").read_text())["sets"]
+    assert "different images" in one["not_judged"]
