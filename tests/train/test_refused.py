@@ -76,6 +76,16 @@ def test_epochs_that_are_typed_win_over_the_budget_of_a_file(tmp_path: Path) -> 
             verb(out=tmp_path / "third", epochs=1, set=["loop.budget=4"])
 
 
+def test_a_run_with_a_budget_is_extended_by_a_larger_one(tmp_path: Path) -> None:
+    data, run = "shapes?n=24&size=16", tmp_path / "run"
+    pretrain(data, out=run, set=["loop.budget=4"], **TINY)
+    for options in ({"epochs": 5}, {"set": ["loop.budget=4"]}):
+        with pytest.raises(UserError, match="larger budget than the 4 steps"):
+            pretrain(data, out=run, resume=True, extend=True, **options)
+    pretrain(data, out=run, resume=True, extend=True, set=["loop.budget=7"])
+    assert json.loads((run / "encoder.json").read_text())["step"] == 7
+
+
 def test_a_resumed_guard_looks_at_the_images_of_the_first_call(tmp_path: Path) -> None:
     data, run = "shapes?n=24&size=16", tmp_path / "run"
     pretrain(data, out=tmp_path / "start", steps=1, epochs=1, **TINY)

@@ -106,10 +106,15 @@ def planned(
             "--extend has no meaning with labels.correction: both phases are of one length; train a new run"
         )
     if saved is not None and extend:
-        if config.epochs <= saved["epochs"]:
+        budget = saved["loop"].get("budget")
+        if budget is not None and config.loop.budget <= budget:
+            raise UserError(
+                f"--extend needs a larger budget than the {budget} steps that were planned: --set loop.budget=N"
+            )
+        if budget is None and config.epochs <= saved["epochs"]:
             raise UserError(f"--extend needs more --epochs than the {saved['epochs']} that were planned")
         config.settings = saved.get(config.method_class.name, config.settings)  # fitted to the shorter run
-        saved = {**saved, "epochs": config.epochs}
+        saved = {**saved, "epochs": config.epochs, "loop": {**saved["loop"], "budget": config.loop.budget}}
     if saved is not None and (
         changed := difference(_with_later_settings(saved, len(data)), config.as_dict())
     ):
