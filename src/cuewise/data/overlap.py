@@ -6,6 +6,7 @@ import hashlib
 import os
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -109,6 +110,15 @@ def content(data: Dataset) -> str:
         return ""
     chosen = data.select(np.unique(np.linspace(0, len(data) - 1, SAMPLED).astype(np.int64)))
     return hashlib.sha256(b"".join(digests(chosen, by_bytes=True))).hexdigest()
+
+
+@lru_cache(maxsize=256)
+def identity(specs: tuple[str, ...]) -> list[str]:
+    """What stored numbers depend on beside the names of sets: their images, by name and content; embedded ones are their name."""
+    from cuewise.data.open import open_data
+
+    read = [open_data(spec) for spec in specs if not spec.startswith("shapes")]
+    return [f"{data.fingerprint()['hash']} {content(data)}" for data in read]
 
 
 def pictures(data: Dataset) -> NDArray[np.uint64]:

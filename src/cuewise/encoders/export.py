@@ -10,6 +10,7 @@ import torch
 import torchvision
 from timm.models.vision_transformer import VisionTransformer
 
+from cuewise.encoders.card import warn_if_random
 from cuewise.encoders.constructor import first_line, parse_options
 from cuewise.encoders.encoder import Encoder
 from cuewise.encoders.export_onnx import write_onnx
@@ -50,6 +51,7 @@ def export_encoder(
 
 def _export(run: str, format: str, out: Path, side: Path, normalise: bool) -> dict[str, Any]:
     encoder = load_encoder(run, head=Path(run).exists())
+    warn_if_random(encoder.card, run)
     if isinstance(encoder.backbone, Spaces) and format != "onnx":
         raise UserError(
             f"--format {format} holds a backbone of its library, and --space {encoder.card.cues['space']} is more than "

@@ -163,6 +163,8 @@ def _timm(wanted: Wanted) -> Built:
     place = next((n for n, m in model.named_modules() if m is classifier), "")
     if classifier is not None:
         model.reset_classifier(0)
+    if not isinstance(classifier, nn.Module):  # two of them, of a distilled model
+        classifier = None
     return Built(model, classifier, card, place)
 
 

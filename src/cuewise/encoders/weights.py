@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -112,10 +113,33 @@ def load_into(encoder: Encoder, weights: dict[str, Tensor], source: str) -> None
     wrong = [k for k in backbone if k in weights and weights[k].shape != backbone[k].shape]
     if missing or wrong:
         raise UserError(_mismatch(encoder.card.arch, source, backbone, weights, missing, wrong))
+    if deeper := further_blocks(backbone, weights):
+        raise UserError(
+            f"{source} is of a deeper network than {encoder.card.arch}: it also has {_few(deeper)}. "
+            "Name the architecture it was made for"
+        )
     encoder.backbone.load_state_dict({k: weights[k] for k in backbone})
     rest = {k: v for k, v in weights.items() if k not in backbone}
     if encoder.head is not None and all(encoder.head is not m for m in encoder.backbone.modules()):
         _load_head(encoder, rest, source)
+
+
+def further_blocks(backbone: Iterable[str], weights: Iterable[str]) -> list[str]:
+    """Keys of blocks beyond the last of a numbered row, such as layer1.2.conv1.weight where the network ends at layer1.1."""
+    known = set(backbone)
+    begun = {".".join(k.split(".")[:n]) for k in known for n in range(1, k.count(".") + 1)}
+    out = []
+    for key in weights:
+        parts = key.split(".")
+        numbers = [
+            n for n in range(1, len(parts) - 2) if parts[n].isdigit()
+        ]  # a single layer may be the classifier
+        rows = ((".".join(parts[:n]), ".".join(parts[: n + 1])) for n in numbers)
+        if key not in known and any(
+            row in begun and f"{row}.0" in begun and block not in begun for row, block in rows
+        ):
+            out.append(key)
+    return out
 
 
 def _at_grid(weights: dict[str, Tensor], backbone: nn.Module) -> dict[str, Tensor]:

@@ -96,7 +96,8 @@ class Session:
             to_journal(self.manifest, store.journal(engine.new_name()))
         records = store.records()
         items = [i for i in range(wanted) if not store.done(i, records)]
-        packer = Packer(store, items, _broken(records) if store.layout.shard_size else set())
+        packed = _broken(records) if store.layout.shard_size else {}  # tars are not opened again
+        packer = Packer(store, items, set(packed))
         records.close()
         if items:
             warm_up(self.chosen, self.order.spec.seed)
@@ -116,7 +117,7 @@ class Session:
             finish(self.order, self.chosen, records, self.state["manifest"], wanted)
             records.close()
         store.tidy()
-        return self._result(tally, wanted - len(items), time.monotonic() - began, rate)
+        return self._result(tally, packed, wanted - len(items), time.monotonic() - began, rate)
 
     def _watch(self, stream: Generator[Done], packer: Packer, before: int, wanted: int) -> Tally:
         tally = Tally()
@@ -141,9 +142,12 @@ class Session:
         elif broken == LISTED + 1:
             bar.say("skipped more; all are in the manifest")
 
-    def _result(self, tally: Tally, skipped: int, seconds: float, rate: float) -> dict[str, Any]:
-        order = self.order
-        broken = [{"path": order.layout.names(i)[0], "why": why} for i, why in sorted(tally.broken.items())]
+    def _result(
+        self, tally: Tally, packed: dict[int, str], skipped: int, seconds: float, rate: float
+    ) -> dict[str, Any]:
+        order, lost = self.order, {**packed, **tally.broken}
+        skipped -= len(packed)
+        broken = [{"path": order.layout.names(i)[0], "why": why} for i, why in sorted(lost.items())]
         return {
             "folder": str(order.store.folder),
             "kind": order.spec.kind,
@@ -160,9 +164,10 @@ class Session:
         }
 
 
-def _broken(records: Records) -> set[int]:
-    numbers = np.flatnonzero(records.file >= 0).tolist()
-    return {i for i in numbers if records.rows(i)[0]["name"] is None}
+def _broken(records: Records) -> dict[int, str]:
+    """Items that were recorded as broken, and why."""
+    rows = ((i, records.rows(i)[0]) for i in np.flatnonzero(records.file >= 0).tolist())
+    return {i: str(row.get("broken") or "broken") for i, row in rows if row["name"] is None}
 
 
 def _check_any(records: Records, wanted: int) -> None:

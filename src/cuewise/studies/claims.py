@@ -115,7 +115,12 @@ class Claim:
             if not all(len(r) for r in rows) or len({len(r) for r in rows}) > 1:
                 return Verdict(NOT_MEASURED)
             seeds, draws = len(rows[0]), max(draws, table.draws(d.cells))
-            outcomes.append(Outcome(d, *table.interval_of(d.cells, d.of)))
+            mean, low, high = table.interval_of(d.cells, d.of)
+            if (
+                low == high and seeds < ENOUGH_SEEDS
+            ):  # equal counts of a few seeds: no spread is not certainty
+                low = high = math.nan
+            outcomes.append(Outcome(d, mean, low, high))
         return Verdict(word_of([f.verdict for f in outcomes]), tuple(outcomes), seeds, draws)
 
 

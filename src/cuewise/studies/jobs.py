@@ -47,9 +47,16 @@ def job_of(config: dict[str, Any], place: Path, measures: tuple[str, ...]) -> Ar
     data = open_data(config["data"])
     own = departures(resolve(config).as_dict())
     read = [weights_of(config["generator"])] if config.get("generator") else []
+    read += digest_of_start(str(config.get("model") or ""))
     content = json.dumps([FORMAT, own, data.fingerprint()["hash"], *read], sort_keys=True)
     name = hashlib.sha256(content.encode()).hexdigest()[:12]
     return ArmJob(config, str(place / name), measures, images_of(config, len(data)))
+
+
+def digest_of_start(model: str) -> list[str]:
+    """A hash of the weights that a model brings from a file or a run; other weights at the same place make other arms."""
+    places = (Path(model), Path(model) / "encoder.safetensors", Path(model.partition(":")[2] or "."))
+    return [hashlib.sha256(f.read_bytes()).hexdigest() for f in places if model and f.is_file()]
 
 
 def weights_of(generator: str) -> str:

@@ -203,9 +203,16 @@ def photographs(data: Sequence[str], val: Sequence[str], ood: Sequence[str]) -> 
     sets: dict[str, list[str]] = {"probe": list(data), "scenes_train": list(data)}
     if val:
         sets["clean"] = sets["corrupted"] = sets["scenes"] = list(val)
+    if len(ood) == 1:
+        raise UserError(
+            "--ood needs two domains or more: the probe is fitted on the first and tested on the others"
+        )
     if ood:
         sets["ood_train"] = [ood[0]]
-        sets |= {f"ood/{short(spec)}": [spec] for spec in ood[1:]}
+        names = [short(spec) for spec in ood[1:]]
+        if twice := next((n for n in names if names.count(n) > 1), None):
+            raise UserError(f"--ood: two domains are called {twice}; rename one of the folders")
+        sets |= {f"ood/{name}": [spec] for name, spec in zip(names, ood[1:])}
     return replace(PHOTOGRAPHS, base=merge(PHOTOGRAPHS.base, {"data": list(data)}), sets=sets)
 
 
@@ -252,4 +259,10 @@ def short(spec: str) -> str:
 
 def lab_of(data: Sequence[str], val: Sequence[str], ood: Sequence[str]) -> Lab:
     """`shapes` as it stands, or the photographs that the user names."""
-    return SHAPES if list(data) in ([], ["shapes"]) else photographs(data, val, ood)
+    if list(data) not in ([], ["shapes"]):
+        return photographs(data, val, ood)
+    if val or ood:
+        raise UserError(
+            "--val and --ood are sets of photographs, and the embedded shapes have their own: give --data too"
+        )
+    return SHAPES

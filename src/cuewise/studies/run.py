@@ -65,6 +65,10 @@ def run_studies(
     began = time.monotonic()
     if seeds < 1:
         raise UserError(f"--seeds {seeds}: must be 1 or more ({ENOUGH_SEEDS} for intervals that can decide)")
+    if epochs is not None and epochs < 1:
+        raise UserError(f"--epochs {epochs}: must be 1 or more")
+    if epochs is not None and budget is not None:
+        raise UserError("--budget chooses the epochs: give --budget or --epochs")
     asked = for_one_lab(choose(names), names, test)
     base = lab or (tuning(model, data, val, ood, test) if asked[0].tunes else lab_of(data, val, ood))
     own = {"model": model, "size": size}
@@ -83,7 +87,7 @@ def run_studies(
         place.mkdir(exist_ok=True)
         full = int(lab.base["epochs"])
         lengths = {s.name: epochs or full * s.times for s in chosen}
-        if budget is not None and epochs is None:
+        if budget is not None:
             full = budgeted(chosen, lab, out, seeds, full, budget, workers, threads)
             lengths = {s.name: full * s.times for s in chosen}
         plan = make_plan(chosen, lab, place, seeds, lengths)
@@ -126,9 +130,11 @@ def in_precision(lab: Lab, precision: str) -> Lab:
 
 def with_method(lab: Lab, method: str | None) -> Lab:
     """The lab whose studies use that method where they do not name one themselves."""
-    able = [m for m in MAIN if m in lab.methods]
+    able = [m for m in MAIN if m in lab.methods and m in lab.useful]
     if method is not None and method not in able:
-        raise UserError(f"--method {method}: this lab has settings for {' and '.join(able)}")
+        raise UserError(
+            f"--method {method}: this lab has settings for {' and '.join(able) or 'one method, which it chooses itself'}"
+        )
     return replace(lab, main=method or lab.main)
 
 

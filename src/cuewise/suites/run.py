@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from cuewise.audits.names import folder_names, short_names, unique_names
+from cuewise.data.overlap import identity
 from cuewise.encoders import load_encoder
 from cuewise.errors import UserError
 from cuewise.files import write_json
@@ -75,7 +76,10 @@ def run_transfer(
 
 def key(task: SuiteTask, model: str, weights: Any) -> str:
     """A hash of all that the numbers of a cell depend on."""
-    content = json.dumps([FORMAT, task.request.as_dict(), model, weights], sort_keys=True, default=str)
+    images = identity((*task.request.train, *task.request.test))
+    content = json.dumps(
+        [FORMAT, task.request.as_dict(), model, weights, *images], sort_keys=True, default=str
+    )
     return hashlib.sha256(content.encode()).hexdigest()[:10]
 
 

@@ -6,7 +6,9 @@ import hashlib
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
+from cuewise.data.overlap import identity
 from cuewise.registry import Registry, instances_of
 from cuewise.studies.labs import Lab, Sets
 from cuewise.studies.measures.arm import Quantities as Quantities
@@ -43,7 +45,10 @@ class Measure:
 
     def protocol(self, lab: Lab) -> str:
         """A hash of everything that the numbers depend on beside the arm."""
-        content = {"name": self.name, "version": self.version, "sets": self.sets(lab)}
+        sets = self.sets(lab) or {}
+        content: dict[str, Any] = {"name": self.name, "version": self.version, "sets": self.sets(lab)}
+        if images := identity(tuple(spec for specs in sets.values() for spec in specs)):
+            content["images"] = images
         if self.name == "similarity":
             content["pairs"] = {"patch": lab.patch, "views": lab.base.get("views"), "size": lab.base["size"]}
         text = json.dumps(content, sort_keys=True, default=list)

@@ -1,0 +1,78 @@
+"""Stored numbers are those of these weights and these images; options that could not act are refused."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import pytest
+
+from cuewise import UserError, make
+from cuewise.data.overlap import identity
+from cuewise.studies.claims import HELD, LEANING, Claim, above
+from cuewise.studies.jobs import digest_of_start
+from cuewise.studies.labs import SHAPES, TUNING, lab_of
+from cuewise.studies.measures.measure import find_measure
+from cuewise.studies.run import run_studies, with_method
+from cuewise.studies.table import Table
+from tests.audits.small_models import photos
+
+
+def test_other_images_at_the_same_place_are_measured_again(tmp_path: Path) -> None:
+    train, val = photos(tmp_path / "train", 2), photos(tmp_path / "val", 2, seed=1)
+    lab = lab_of([str(train)], [str(val)], [])
+    before = find_measure("clean").protocol(lab)
+    assert find_measure("clean").protocol(lab) == before
+    (val / "ant" / "ant0.jpg").write_bytes((val / "ant" / "ant1.jpg").read_bytes())
+    identity.cache_clear()  # as in a later call
+    assert find_measure("clean").protocol(lab) != before
+
+
+def test_embedded_sets_are_known_by_their_names() -> None:
+    assert identity(("shapes:aligned?n=4",)) == []
+
+
+def test_other_weights_at_the_same_place_make_other_arms(tmp_path: Path) -> None:
+    file = tmp_path / "w.pth"
+    file.write_bytes(b"one")
+    before = [digest_of_start(spec) for spec in (str(file), f"timm/resnet18:{file}")]
+    assert before[0] == before[1] != []
+    file.write_bytes(b"two")
+    assert digest_of_start(str(file)) != before[0]
+    assert digest_of_start("cuewise/resnet-tiny?width=8") == digest_of_start("") == []
+
+
+def test_options_that_could_not_act(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="give --data too"):
+        lab_of([], ["val"], [])
+    with pytest.raises(UserError, match="two domains or more"):
+        lab_of(["photos"], [], ["a"])
+    with pytest.raises(UserError, match="two domains are called val"):
+        lab_of(["photos"], [], ["a/val", "b/val", "c/val"])
+    with pytest.raises(UserError, match="--budget or --epochs"):
+        run_studies(["ns-alpha"], tmp_path / "o", budget=10, epochs=100)
+    with pytest.raises(UserError, match="--epochs 0"):
+        run_studies(["ns-alpha"], tmp_path / "o", epochs=0)
+    with pytest.raises(UserError, match="one method, which it chooses itself"):
+        with_method(TUNING, "moco")
+
+
+@pytest.mark.parametrize(("seeds", "word"), [(2, LEANING), (4, LEANING), (5, HELD)])
+def test_equal_numbers_of_a_few_seeds_are_no_certainty(seeds: int, word: str) -> None:
+    claim = Claim("1", "", "A", lambda _: [above("A", "B", "q")])
+    values = {arm: {k: {"q": q} for k in range(seeds)} for arm, q in (("A", 0.82), ("B", 0.80))}
+    found = claim.judge(Table(values), SHAPES)
+    assert found.word == word
+    assert math.isnan(found.outcomes[0].low) == (word == LEANING)
+
+
+def test_what_a_shard_lacks_is_named_again(tmp_path: Path) -> None:
+    source = photos(tmp_path / "s", 2)
+    whole = (source / "ant" / "ant0.jpg").read_bytes()
+    (source / "ant" / "ant0.jpg").write_bytes(whole[:200])
+    first = make("gaussian", str(source), str(tmp_path / "out"), shards=2, workers=0)
+    (source / "ant" / "ant0.jpg").write_bytes(whole)
+    again = make("gaussian", str(source), str(tmp_path / "out"), shards=2, workers=0)
+    for result in (first, again):
+        assert result["images"] == 5
+        assert [b["path"] for b in result["broken"]] == ["ant/ant0.jpg"]
