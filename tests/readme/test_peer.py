@@ -75,8 +75,10 @@ def test_what_is_stored_replaces_what_was_there(peer: Any, stored: dict[str, Any
 
 
 def test_a_readme_without_the_section_gets_it_once(peer: Any, stored: dict[str, Any]) -> None:
-    """--store works on the README as it is."""
+    """--store works on the README as it is, and on one that has no such section yet."""
     text = peer.README.read_text(encoding="utf-8")
+    if peer.BEGIN in text:
+        text = text[: text.index("## Beside lightly")] + text[text.index(peer.NEXT) :]
     once = peer.into_readme(text, stored)
     assert once.index("## Beside lightly") < once.index(peer.BEGIN) < once.index(peer.NEXT)
     assert once.index(peer.BEGIN) < once.index("\n| ")
