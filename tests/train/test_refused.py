@@ -14,8 +14,10 @@ from cuewise.config import resolve
 from cuewise.data import open_data
 from cuewise.data.loader import check_sizes
 from cuewise.errors import UserError
+from cuewise.train.guard import Guard
 from cuewise.train.pretrain import check_share
 from cuewise.train.shown import build_views
+from tests.audits.small_models import photos
 
 TINY: dict[str, Any] = {"model": "cuewise/resnet-tiny?width=8", "size": 16, "batch_size": 8, "workers": "0"}
 
@@ -95,3 +97,11 @@ def test_a_resumed_guard_looks_at_the_images_of_the_first_call(tmp_path: Path) -
         with pytest.raises(UserError, match="give --val as in the first call"):
             pretrain(data, val=other, resume=True, **options)
     pretrain(data, val="shapes?n=16&size=16&seed=1", resume=True, **options)
+
+
+def test_a_guard_knows_images_by_their_content(tmp_path: Path) -> None:
+    one, two = (
+        Guard(open_data(str(photos(tmp_path / n, 2, seed=s))), True, 3.0) for n, s in (("a", 0), ("b", 1))
+    )
+    assert one.data.fingerprint()["hash"] == two.data.fingerprint()["hash"]  # the same names
+    assert one.images != two.images

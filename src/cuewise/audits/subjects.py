@@ -66,9 +66,8 @@ def read_settings(
 def wants_head(request: AuditRequest) -> bool | None:
     if request.answers not in ANSWERS:
         raise UserError(f"--answers {request.answers}: {', '.join(ANSWERS)}")
-    mapped = (
-        request.settings.class_map is not None and not request.train
-    )  # with --train it maps the probe's classes
+    # with --train a class map is of the probe's classes
+    mapped = request.settings.class_map is not None and not request.train
     if request.answers == "head" or (mapped and request.answers == "auto"):
         return True
     return False if request.answers == "probe" else None

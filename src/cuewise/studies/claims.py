@@ -116,10 +116,8 @@ class Claim:
                 return Verdict(NOT_MEASURED)
             seeds, draws = len(rows[0]), max(draws, table.draws(d.cells))
             mean, low, high = table.interval_of(d.cells, d.of)
-            if (
-                low == high and seeds < ENOUGH_SEEDS
-            ):  # equal counts of a few seeds: no spread is not certainty
-                low = high = math.nan
+            if low == high and seeds < ENOUGH_SEEDS:
+                low = high = math.nan  # equal numbers of a few seeds are no certainty
             outcomes.append(Outcome(d, mean, low, high))
         return Verdict(word_of([f.verdict for f in outcomes]), tuple(outcomes), seeds, draws)
 

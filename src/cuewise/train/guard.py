@@ -15,6 +15,7 @@ import torch.nn.functional as F
 from numpy.typing import NDArray
 
 from cuewise.data import Dataset
+from cuewise.data.overlap import content as digest_of
 from cuewise.encoders import Encoder
 from cuewise.encoders.embed import embed_dataset
 from cuewise.errors import UserError
@@ -62,6 +63,11 @@ class Guard:
     fired: bool = False
     within: int | None = None  # step of the last reading within the bound
     stopped: bool = field(default=False)
+
+    @property
+    def images(self) -> str:
+        """Which images it looks at, by name and content."""
+        return f"{self.data.fingerprint()['hash']} {digest_of(self.data)}".strip()
 
     def read(self, encoder: Encoder, step: int) -> Reading:
         found = embed_dataset(encoder, self.data, label=None, workers=0)
@@ -153,7 +159,7 @@ class Guard:
         if first is None:
             return
         content: dict[str, Any] = {
-            "images": self.data.fingerprint()["hash"],
+            "images": self.images,
             "fired": self.fired,
             "within": self.within,
             "stopped": self.stopped,
@@ -168,7 +174,7 @@ class Guard:
         if not file.is_file() or not file.with_suffix(".npy").is_file():
             return
         content = json.loads(file.read_text(encoding="utf-8"))
-        if content.get("images") not in (None, self.data.fingerprint()["hash"]):
+        if content.get("images") not in (None, self.images):
             raise UserError(
                 "--resume compares with the start on the same images: give --val as in the first call"
             )
