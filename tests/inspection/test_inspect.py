@@ -42,16 +42,16 @@ def two(tmp_path: Path) -> Path:
 
 def told(spec: str, **options: object) -> dict[str, bool]:
     (found,) = inspect_sets([spec], **options)  # type: ignore[arg-type]
-    return {name: clue.tells for name, clue in found.clues.items()}
+    return {name: clue.predicts for name, clue in found.clues.items()}
 
 
 def test_finds_the_cue_of_the_embedded_sets() -> None:
     coloured = told("shapes:coloured?n=320&size=32", only=["color", "texture", "layout", "size"])
     assert coloured == {"color": True, "texture": False, "layout": False, "size": False}
     (aligned,) = inspect_sets(["shapes:aligned?n=480&size=32&palette=one"], only=["texture", "size"])
-    assert aligned.clues["texture"].tells
+    assert aligned.clues["texture"].predicts
     assert aligned.clues["texture"].accuracy.value > 0.5
-    assert not aligned.clues["size"].tells
+    assert not aligned.clues["size"].predicts
 
 
 def test_finds_nothing_in_noise(two: Path) -> None:

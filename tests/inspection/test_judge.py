@@ -28,15 +28,15 @@ def judged(kind: str, seed: int = 0):
 
 
 def test_a_clue_that_tells_is_found() -> None:
-    assert judged("linear").tells
+    assert judged("linear").predicts
     assert judged("linear").accuracy.value > 0.7
-    assert judged("crossed").tells  # neither column alone does
+    assert judged("crossed").predicts  # neither column alone does
 
 
 @pytest.mark.parametrize("seed", range(8))
 def test_noise_tells_nothing(seed: int) -> None:
     found = judged("noise", seed)
-    assert not found.tells
+    assert not found.predicts
     assert found.accuracy.low <= 0.25 + 0.06
     assert abs(found.shuffled[0] - 0.25) < 0.04
 
@@ -46,7 +46,7 @@ def test_an_unbalanced_set_is_not_told_by_its_majority() -> None:
     labels = (rng.random(N) < 0.1).astype(np.int64)
     found = judge(rng.standard_normal((N, 3)).astype(np.float32), labels, np.arange(N), "x/accuracy")
     assert found.majority > 0.85
-    assert not found.tells
+    assert not found.predicts
 
 
 @pytest.mark.slow
@@ -59,8 +59,8 @@ def test_copies_stay_in_one_fold_and_do_not_tell() -> None:
     fold = folds_of(labels, groups, rng)
     assert (fold[::2] == fold[1::2]).all()
     assert set(fold) == set(range(FOLDS))
-    assert not judge(clue, labels, groups, "x/accuracy").tells
-    assert judge(clue, labels, np.arange(N), "x/accuracy").tells  # what the folds protect from
+    assert not judge(clue, labels, groups, "x/accuracy").predicts
+    assert judge(clue, labels, np.arange(N), "x/accuracy").predicts  # what the folds protect from
 
 
 def test_classes_are_spread_over_folds() -> None:
@@ -97,4 +97,4 @@ def test_missing_values_and_constant_columns_are_allowed() -> None:
     clue[:20] = np.nan
     assert np.isfinite(expanded(clue, np.random.default_rng(0))).all()
     labels = np.repeat([0, 1], [20, 30])  # whether a clue is there can be the clue
-    assert judge(clue, labels, np.arange(50), "x/accuracy").tells
+    assert judge(clue, labels, np.arange(50), "x/accuracy").predicts

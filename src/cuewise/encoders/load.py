@@ -76,7 +76,7 @@ def load_encoder(
 
 
 def no_model(spec: str) -> UserError:
-    """The error for a MODEL that is none; a bare name of a library and a bare file of weights are told how they are written."""
+    """The error for a MODEL that is none; it says how a bare name of a library or a bare file of weights is written."""
     name, _, weights = spec.partition(":")
     libraries = [library for library in ("timm", "torchvision") if name in registered(library)]
     if libraries:

@@ -41,7 +41,7 @@ class Judged:
     margin: NDArray[np.float32]
 
     @property
-    def tells(self) -> bool:
+    def predicts(self) -> bool:
         """Whether the clue predicts better than guessing and than any shuffling, beyond the interval."""
         return bool(self.accuracy.low > max(self.majority, self.shuffled[1]))
 

@@ -189,7 +189,7 @@ def _clue_document(s: Inspected, name: str, j: Judged) -> dict[str, Any]:
         "guessing": j.majority,
         "shuffled": j.shuffled[0],
         "shuffled_highest": j.shuffled[1],
-        "predicts": j.tells,
+        "predicts": j.predicts,
         "by_class": by_class,
     }
 

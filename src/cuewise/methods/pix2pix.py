@@ -141,7 +141,7 @@ class Target:
 
     @classmethod
     def of(cls, cues: Mapping[str, Any], size: int) -> Target:
-        """As the card of a generator tells it."""
+        """As the card of a generator records it."""
         return cls(str(cues["target"]), cues["steps"], float(cues["kappa"]), size)
 
     @torch.no_grad()

@@ -121,7 +121,7 @@ def _set_body(one: Inspected, found: Mapping[str, Any], drawn: Sequence[Html]) -
         el("div", _facts(found), class_="alarm" if found["copies"]["under_two_labels"] else "panel"),
         el("div", drawn, class_="plots"),
         _clue_table(found),
-        [_examples(one, name) for name in one.clues if one.clues[name].tells],
+        [_examples(one, name) for name in one.clues if one.clues[name].predicts],
         _copies_gallery("Copies within the set", one, one, [*one.copies.same, *one.copies.near]),
         _broken(found),
     )

@@ -103,7 +103,7 @@ def extra(name: str) -> Any:
 
 
 def run_id(folder: Path) -> str:
-    """The same for the same folder, so that a resumed run goes on in the same place."""
+    """The same for the same folder, so that a resumed run continues in the same place."""
     import hashlib
 
     return hashlib.sha256(str(folder.resolve()).encode()).hexdigest()[:16]
