@@ -1,4 +1,4 @@
-"""docs/results.md, its details and its figures, from the stored results in docs/results.
+"""docs/results.md, its claims, details and figures, from the stored results in docs/results.
 
 python docs/results.py                                    # write the pages again
 python docs/results.py add OUT/results.json --seen "…"    # store a finished study, then write the pages
@@ -52,6 +52,7 @@ def pages(stored: Sequence[Stored]) -> dict[str, str]:
     figures = {f"images/results-{slug(t)}.svg": figure(t, found) for t, found in families.items()}
     return {
         "results.md": overview(stored, judged, families),
+        "results-claims.md": claims(stored, families),
         "results-details.md": details(stored),
         "papers.md": papers(stored),
         **figures,
@@ -64,31 +65,62 @@ def slug(text: str) -> str:
 
 
 def overview(stored: Sequence[Stored], judged: Sequence[Judged], families: Mapping[str, list[Judged]]) -> str:
-    """One page to read in two minutes."""
-    count = {w: sum(j.verdict.word == w for j in judged) for w in WORDS}
-    words = ", ".join(f"{n} {w}" for w, n in count.items())
+    """One page to read in two minutes: a figure per family of claims."""
+    words = ", ".join(f"{len(those)} {w}" for w, those in by_verdict(judged).items())
+    held = len(by_verdict(judged)[HELD])
     lines = [
         "# Measured: the papers' claims at lab scale",
         "",
-        "Written by `python docs/results.py` from the stored values of every seed in [results/](results); no number here is "
-        "typed by hand. Absolute accuracies are not comparable with the papers'; directions and differences are. "
-        "Intervals are over seeds and, where draws are named, over the training images of the probe. "
-        "[reproduce.md](reproduce.md) says how a claim is judged, [results-details.md](results-details.md) has every table, "
-        "[results-three-seeds.md](results-three-seeds.md) earlier runs of studies that have not been repeated yet, "
-        "[papers.md](papers.md) each table and figure of the papers.",
-        "",
         f"**{len(judged)} claims judged: {words}.** A verdict needs the 95 % interval over seeds of every decisive difference. "
         f"If none of these claims were true, chance alone would give at most {expected_by_chance(judged):.1f} *held* "
-        f"(one interval in forty ends above zero); {count[HELD]} are.",
+        f"(one interval in forty ends above zero); {held} are.",
+        "",
+        "A figure has a line per claim: the decisive difference that is nearest to failing, with its interval. Right of zero is "
+        "as claimed. Absolute accuracies are not comparable with the papers'; directions and differences are.",
         "",
         *few(stored),
-        *seen(stored),
+        "Behind it: [every claim](results-claims.md) with its decisive interval and what had been seen before, "
+        "[every table](results-details.md), [how a claim is judged](reproduce.md#how-a-claim-is-judged), "
+        "[each table and figure of the papers](papers.md), [earlier runs](results-three-seeds.md) with three seeds. All of it is "
+        "written by `python docs/results.py` from the [stored values](results) of every seed.",
+        "",
     ]
     for title, found in families.items():
-        lines += [f"## {title}", "", f"![{title}](images/results-{slug(title)}.svg)", "", *glance(found), ""]
+        lines += [f"## {title}", "", f"![{title}](images/results-{slug(title)}.svg)", "", *numbers(found), ""]
     if not judged:
         lines += ["Nothing has been stored yet.", ""]
     return "\n".join(lines)
+
+
+def by_verdict(judged: Sequence[Judged]) -> dict[str, list[Judged]]:
+    return {w: [j for j in judged if j.verdict.word == w] for w in WORDS}
+
+
+def numbers(found: Sequence[Judged]) -> list[str]:
+    """The claims of a family by verdict and lab, each a link to its table."""
+    parts = []
+    for word, those in by_verdict(found).items():
+        places = dict.fromkeys(j.where for j in those)
+        listed = [
+            f"{p} " + ", ".join(f"[{j.claim.number}]({link(j)})" for j in those if j.where == p)
+            for p in places
+        ]
+        parts += [f"{word.capitalize()}: {'; '.join(listed)}."] if listed else []
+    return [" ".join(parts)]
+
+
+def claims(stored: Sequence[Stored], families: Mapping[str, list[Judged]]) -> str:
+    """A row per claim, and what had been seen before."""
+    lines = [
+        "# Measured: every claim",
+        "",
+        "Behind [results.md](results.md). Intervals are over seeds and, where draws are named, over the training images of the "
+        "probe. [reproduce.md](reproduce.md) says how a claim is judged, [results-details.md](results-details.md) has every table.",
+        "",
+    ]
+    for title, found in families.items():
+        lines += [f"## {title}", "", *glance(found), ""]
+    return "\n".join([*lines, *seen(stored)])
 
 
 def few(stored: Sequence[Stored]) -> list[str]:
@@ -104,7 +136,14 @@ def seen(stored: Sequence[Stored]) -> list[str]:
         for s in stored
     ]
     return (
-        ["**Seen before.** Settings are chosen on few seeds and then fixed. Of each file:", "", *lines, ""]
+        [
+            "## Seen before",
+            "",
+            "Settings are chosen on few seeds and then fixed. Of each file:",
+            "",
+            *lines,
+            "",
+        ]
         if lines
         else []
     )
@@ -120,11 +159,15 @@ def glance(found: Sequence[Judged]) -> list[str]:
         w, others = j.weakest, len(j.verdict.outcomes) - 1
         text = f"{w.difference.label} {interval_text(w.mean, w.low, w.high)}, claimed {w.difference.claimed}"
         text += f"; the weakest of {others + 1}" if others else ""
-        link = f"results-details.md#{slug(heading(j.study.name, j.stored))}"
-        sentence = f"[{j.claim.number}]({link}). {j.claim.sentence}"
+        sentence = f"[{j.claim.number}]({link(j)}). {j.claim.sentence}"
         cells = [sentence, j.where, f"**{j.verdict.word}**", over(j), text]
         lines.append(f"| {' | '.join(c.replace('|', chr(92) + '|') for c in cells)} |")
     return lines
+
+
+def link(j: Judged) -> str:
+    """Its place among all tables."""
+    return f"results-details.md#{slug(heading(j.study.name, j.stored))}"
 
 
 def over(j: Judged) -> str:
