@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 os.environ.setdefault(
@@ -19,6 +20,7 @@ os.environ.setdefault("CUDA_VISIBLE_DEVICES", "")
 import numpy as np
 import pytest
 import torch
+from lightning_fabric.utilities import registry as plugins
 from PIL import Image
 
 from cuewise.data import workers
@@ -30,6 +32,8 @@ if os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free > 8 << 30:
     os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", MEMORY)
 # tests run side by side: a loader process that yields would wait for the other tests as well
 YIELDING, workers.YIELDING = workers.YIELDING, 0
+# Fabric looks through all installed packages for plugins whenever a run begins
+plugins.entry_points = cache(plugins.entry_points)  # type: ignore[attr-defined]
 # a shell that starts the tests in the background has them ignore Ctrl-C, and their children would inherit that
 signal.signal(signal.SIGINT, signal.default_int_handler)
 

@@ -8,9 +8,11 @@ from importlib import import_module
 from typing import Any
 
 from cuewise.compiled import keep_kernels
+from cuewise.compiler import put_off
 from cuewise.verbs import VERBS
 
 keep_kernels()
+put_off()
 
 __version__ = "0.2.0"
 _FROM = {

@@ -164,7 +164,9 @@ def test_numbers_on_the_page_follow_from_the_seeds(add: Callable[..., Path], eff
     count = page.count("**held**")
     assert f"{count} held" in short
     assert f"at most {5 * 0.025:.1f} *held*" in short
-    for number, name, file, verdict, *_ in ROW.findall(page):  # the short page has each claim under its verdict
+    for number, name, file, verdict, *_ in ROW.findall(
+        page
+    ):  # the short page has each claim under its verdict
         listed = f"[{number}](results-details.md#{name}-in-{file})"
         (sentence,) = (part for part in short.replace(". ", ".\n").splitlines() if listed in part)
         assert sentence.startswith(verdict.capitalize() + ": ")

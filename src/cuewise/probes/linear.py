@@ -19,7 +19,7 @@ from cuewise.probes.finetune import FinetuneProbe
 from cuewise.probes.kinds import ProbeKind
 from cuewise.probes.probe import Features, Labels, Probe, check_features, check_training_set, held_out
 from cuewise.probes.sgd import Schedule, SGDProbe, schedule
-from cuewise.probes.solve import SWEEP, logits, solve, standardiser, sweep, sweep_name
+from cuewise.probes.solve import SWEEP, cross_entropy, logits, solve, standardiser, sweep, sweep_name
 from cuewise.probes.task import Task, classify
 from cuewise.probes.tuned import tuned_scores
 from cuewise.probes.tunings import Tuning
@@ -48,8 +48,8 @@ class LinearProbe(Probe):
         x, t = self.scale_(X), torch.from_numpy(number.astype(np.int64))
         start = torch.zeros(x.shape[1] + 1, len(self.labels_))
         split = held_out(y, np.random.default_rng(self.seed), groups=groups)
-        self.l2_, start = sweep(x, t, F.cross_entropy, self.l2, split, start, self.iterations)
-        self.coef_ = solve(x, t, F.cross_entropy, self.l2_, start, self.iterations)  # (D+1)×C
+        self.l2_, start = sweep(x, t, cross_entropy, self.l2, split, start, self.iterations)
+        self.coef_ = solve(x, t, cross_entropy, self.l2_, start, self.iterations)  # (D+1)×C
         self.train_: Training | None = (X, t, groups)
         self.draws_: list[Tensor] = []
         return self
@@ -60,7 +60,7 @@ class LinearProbe(Probe):
             (X_train, t, groups), self.train_ = self.train_, None
             for rows in halves(t.numpy(), self.seed, groups):
                 x, y, start = self.scale_(X_train[rows]), t[torch.from_numpy(rows)], self.coef_
-                self.draws_.append(solve(x, y, F.cross_entropy, self.l2_, start, REDRAWN, tolerance=1e-4))
+                self.draws_.append(solve(x, y, cross_entropy, self.l2_, start, REDRAWN, tolerance=1e-4))
         return [self._proba(X, coef) for coef in self.draws_]
 
     def predict_proba(self, X: Features) -> NDArray[np.float32]:

@@ -83,9 +83,11 @@ def batch_bce(z: Tensor, y: Tensor) -> Tensor:
     return (each * (y >= 0)).sum() / len(z)
 
 
-def summed_bce(z: Tensor, y: Tensor) -> Tensor:
-    """The same summed over labels, so that l2 weighs against each label alone, however many there are."""
-    return known_bce(z, y) * z.shape[1]
+def summed_bce(z: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+    """`known_bce` summed over labels, so that l2 weighs against each label alone, however many there are; and its slope."""
+    known = (y >= 0).float()
+    factor = z.shape[1] / known.sum().clamp(min=1)
+    return known_bce(z, y) * z.shape[1], (z.sigmoid() - y.clamp(min=0)) * known * factor
 
 
 def check_targets(y: Any, rows: int) -> Tensor:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Self
 
@@ -14,8 +15,10 @@ from torch import Tensor
 
 from cuewise.errors import UserError
 from cuewise.probes.probe import Features, Labels, Probe, check_features, check_training_set, held_out
-from cuewise.probes.solve import Loss, logits, scaled, standardiser
+from cuewise.probes.solve import logits, scaled, standardiser
 from cuewise.train.optim import LARS
+
+Loss = Callable[[Tensor, Tensor], Tensor]  # logits and targets → mean loss
 
 
 @dataclass(frozen=True)

@@ -7,12 +7,16 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 from numpy.typing import NDArray
 from torch import Tensor
 
+from cuewise.probes.lbfgs import minimise
 from cuewise.probes.probe import Features
 
-Loss = Callable[[Tensor, Tensor], Tensor]  # logits and targets → mean loss
+Loss = Callable[
+    [Tensor, Tensor], tuple[Tensor, Tensor]
+]  # logits and targets → mean loss, its slope at the logits
 SWEEP = (1e-4, 1e-3, 1e-2, 1e-1, 1.0)
 
 
@@ -49,6 +53,14 @@ def logits(x: Tensor, w: Tensor) -> Tensor:
     return torch.addmm(w[-1], x, w[:-1])
 
 
+def cross_entropy(z: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+    """Mean cross-entropy and its slope, (softmax(z) − one-hot(y)) / N; z N×C, y N."""
+    log_p = z.log_softmax(1)
+    value = F.nll_loss(log_p, y)
+    slope = log_p.exp_().div_(len(y))
+    return value, slope.scatter_add_(1, y[:, None], slope.new_full((len(y), 1), -1 / len(y)))
+
+
 def solve(
     x: Tensor,
     y: Tensor,
@@ -58,26 +70,17 @@ def solve(
     iterations: int,
     tolerance: float = 1e-5,  # of the largest slope
 ) -> Tensor:
-    """argmin_w loss(x w, y) + l2/2 · ‖w‖², the bias left free, from `start` by L-BFGS with a strong Wolfe search."""
-    with torch.inference_mode(False), torch.enable_grad():  # wherever it is called
-        x, y = (t.clone() if t.is_inference() else t for t in (x, y))
-        w = start.clone().requires_grad_(True)
-        solver = torch.optim.LBFGS(
-            [w],
-            max_iter=iterations,
-            tolerance_grad=tolerance,
-            history_size=10,
-            line_search_fn="strong_wolfe",
-        )
+    """argmin_w loss(x w, y) + l2/2 · ‖w‖², the bias left free, from `start` by L-BFGS."""
 
-        def closure() -> Tensor:
-            solver.zero_grad()
-            value = loss(logits(x, w), y) + l2 / 2 * w[:-1].square().sum()
-            value.backward()
-            return value
+    def objective(flat: Tensor) -> tuple[float, Tensor]:
+        w, slope = flat.view_as(start), torch.empty_like(start)
+        value, at_logits = loss(logits(x, w), y)  # at_logits N×C
+        torch.addmm(w[:-1], x.T, at_logits, beta=l2, out=slope[:-1])
+        torch.sum(at_logits, 0, out=slope[-1])
+        return float(value + l2 / 2 * w[:-1].square().sum()), slope.view(-1)
 
-        solver.step(closure)  # type: ignore[arg-type]
-    return w.detach()
+    with torch.inference_mode(False), torch.no_grad():  # wherever it is called
+        return minimise(objective, start.reshape(-1), iterations, tolerance).view_as(start)
 
 
 def sweep(
@@ -101,7 +104,7 @@ def sweep(
     x_rest, y_rest, x_held, y_held = x[rest], y[rest], x[held], y[held]
     for l2 in ordered:
         w = solve(x_rest, y_rest, loss, l2, w, iterations, tolerance=1e-4)  # enough to choose by
-        value = float(loss(logits(x_held, w), y_held))
+        value = float(loss(logits(x_held, w), y_held)[0])
         if value < least:
             best, least, chosen = l2, value, w
     return best, chosen

@@ -51,7 +51,7 @@ def show_views(batch: Batch, method: Method, device: torch.device, folder: Path,
     whole = (
         {"boxes": boxed_images(batch, data, ROWS)} if any(n.endswith(".region") for n in batch.facts) else {}
     )
-    contact_sheet(whole | columns | own).save(folder / "views.png")
+    contact_sheet(whole | columns | own).save(folder / "views.png", compress_level=1)
 
 
 @dataclass
@@ -86,7 +86,7 @@ class Reconstructions:
         sheet: dict[str, Any] = {}
         for name, pixels in shown.items():
             sheet |= {n: c.numpy() for n, c in self.columns.items()} if name == GROWS else {name: pixels}
-        contact_sheet(sheet).save(folder / "reconstructions.png")
+        contact_sheet(sheet).save(folder / "reconstructions.png", compress_level=1)
 
     def state(self) -> dict[str, Any]:
         """For the checkpoint."""
