@@ -23,10 +23,18 @@ def problem(seed: int, rows: int = 60, features: int = 7, classes: int = 4) -> t
     return x, y
 
 
-def by_torch(x: Tensor, y: Tensor, loss: Callable[..., Tensor], l2: float, start: Tensor, n: int) -> Tensor:
+def by_torch(
+    x: Tensor,
+    y: Tensor,
+    loss: Callable[..., Tensor],
+    l2: float,
+    start: Tensor,
+    n: int,
+    tolerance: float = 1e-5,
+) -> Tensor:
     w = start.clone().requires_grad_(True)
     solver = torch.optim.LBFGS(
-        [w], max_iter=n, tolerance_grad=1e-5, history_size=10, line_search_fn="strong_wolfe"
+        [w], max_iter=n, tolerance_grad=tolerance, history_size=10, line_search_fn="strong_wolfe"
     )
 
     def closure() -> Tensor:
@@ -91,6 +99,46 @@ def test_a_curved_valley(start: tuple[float, float]) -> None:
     """The search has to shorten and to lengthen steps here."""
     found = minimise(rosenbrock, torch.tensor(start, dtype=torch.float64), 200, 1e-8)
     torch.testing.assert_close(found, torch.ones(2, dtype=torch.float64), rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize("steps", [1, 2, 3, 5, 9, 14, 20])
+@pytest.mark.parametrize("start", [(-1.2, 1.0), (3.0, -4.0), (0.0, 0.0), (-0.5, 30.0)])
+def test_the_same_way_through_it_as_torch(start: tuple[float, float], steps: int) -> None:
+    """In double precision, where rounding cannot hide another step."""
+    w = torch.tensor(start, dtype=torch.float64, requires_grad=True)
+    solver = torch.optim.LBFGS(
+        [w], max_iter=steps, tolerance_grad=1e-9, history_size=10, line_search_fn="strong_wolfe"
+    )
+
+    def closure() -> float:
+        value, w.grad = rosenbrock(w.detach())
+        return value
+
+    solver.step(closure)
+    found = minimise(rosenbrock, torch.tensor(start, dtype=torch.float64), steps, 1e-9)
+    torch.testing.assert_close(found, w.detach(), rtol=1e-7, atol=1e-7)
+
+
+def test_rounding_costs_no_evaluations() -> None:
+    """Close to the minimum the values of a float32 function rise and fall by their rounding."""
+    calls = {"own": 0, "torch": 0}
+
+    def own(z: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+        calls["own"] += 1
+        return cross_entropy(z, y)
+
+    def theirs(z: Tensor, y: Tensor) -> Tensor:
+        calls["torch"] += 1
+        return F.cross_entropy(z, y)
+
+    for seed in range(12):
+        g = torch.Generator().manual_seed(seed)
+        x = torch.randn(3000, 16, generator=g)
+        y = (x @ torch.randn(16, 10, generator=g) + 6 * torch.randn(3000, 10, generator=g)).argmax(1)
+        for l2 in (1e-2, 1.0):
+            solve(x, y, own, l2, torch.zeros(17, 10), 100)
+            by_torch(x, y, theirs, l2, torch.zeros(17, 10), 100)
+    assert calls["own"] <= 1.05 * calls["torch"]
 
 
 @pytest.mark.parametrize("t", [1e-4, 0.01, 1.0, 50.0])
