@@ -12,7 +12,7 @@ import pytest
 CODE = """
     import sys
     import cuewise.audits.run, cuewise.probes, cuewise.train.pretrain
-    from cuewise import compiler, embed
+    from cuewise import compiler, embed, pretrain
 
     def loaded():
         return compiler.COMPILER in sys.modules
@@ -22,6 +22,9 @@ CODE = """
     from cuewise.probes import LinearProbe
     LinearProbe().fit(np.eye(20, 4, dtype=np.float32), np.arange(20) % 2)
     embed("cuewise/resnet-tiny?width=8", "shapes:aligned?n=4&size=16", out="e.npz", size=16)
+    for name in ("sgd", "adam", "adamw", "lars"):
+        pretrain("shapes?n=32&size=16", out=name, model="cuewise/resnet-tiny?width=8", size=16, batch_size=16, steps=2,
+                 workers="0", set=["moco.queue=32", f"optim.name={name}"])
     assert not loaded()  # nor by the work itself
 
     import torch, timm, torchvision

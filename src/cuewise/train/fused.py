@@ -8,10 +8,12 @@ All they compute is elementwise: here they are given tensors of one layout, with
 from __future__ import annotations
 
 from collections.abc import Callable
+from inspect import unwrap
 from typing import Any
 
 import torch
 from torch import Tensor
+from torch.optim import Optimizer
 
 
 def laid_out_as(p: Tensor, t: Tensor) -> Tensor:
@@ -29,7 +31,17 @@ def on_cpu(group: dict[str, Any]) -> bool:
     return bool(group["fused"]) and all(p.device.type == "cpu" for p in group["params"])
 
 
-class SGD(torch.optim.SGD):
+class Uncompiled:
+    """An optimiser that is called, never compiled. torch wraps these methods to hide them from its compiler, and imports the
+    compiler to do so: seconds before the first step."""
+
+    add_param_group = unwrap(Optimizer.add_param_group)
+    zero_grad = unwrap(Optimizer.zero_grad)
+    state_dict = unwrap(Optimizer.state_dict)
+    load_state_dict = unwrap(Optimizer.load_state_dict)
+
+
+class SGD(Uncompiled, torch.optim.SGD):
     """v ← μ v + g + wd·p;  p ← p − lr·v."""
 
     @torch.no_grad()
@@ -73,9 +85,13 @@ class _Ordered:
         return found
 
 
-class Adam(_Ordered, torch.optim.Adam):
+class Adam(_Ordered, Uncompiled, torch.optim.Adam):
     """torch's Adam."""
 
+    step = torch.no_grad()(unwrap(torch.optim.Adam.step))
 
-class AdamW(_Ordered, torch.optim.AdamW):
+
+class AdamW(_Ordered, Uncompiled, torch.optim.AdamW):
     """torch's AdamW."""
+
+    step = torch.no_grad()(unwrap(torch.optim.AdamW.step))

@@ -13,12 +13,12 @@ from cuewise.config import Optim
 from cuewise.encoders.depth import depths
 from cuewise.errors import UserError
 from cuewise.methods import Method
-from cuewise.train.fused import SGD, Adam, AdamW
+from cuewise.train.fused import SGD, Adam, AdamW, Uncompiled
 
 BETAS = {"adam": (0.9, 0.999), "adamw": (0.9, 0.95)}
 
 
-class LARS(torch.optim.Optimizer):
+class LARS(Uncompiled, torch.optim.Optimizer):
     """Layer-wise adaptive rates: for tensors with more than one axis
 
     g ← g + wd·p;  g ← g · trust · ‖p‖ / ‖g‖ (unchanged if either norm is 0);  v ← μ v + g;  p ← p − lr·v.
