@@ -9,8 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cuewise.data import Dataset
-from cuewise.data.shapes.outlines import SHAPES
-from cuewise.data.shapes.textures import TEXTURES
 from cuewise.errors import UserError
 from cuewise.probes import Probe
 from cuewise.probes.probe import Features
@@ -69,6 +67,10 @@ def named(p: NDArray[np.float32]) -> Ids:
 def numbers(names: Sequence[str], classes: Sequence[str]) -> Ids:
     """The place of each name in `classes`, −1 where it is not one; texture k of the embedded set belongs to shape k."""
     place = {name: i for i, name in enumerate(classes)}
-    if not set(names) & set(place) and set(names) <= set(TEXTURES) and set(classes) <= set(SHAPES):
-        place = {TEXTURES[SHAPES.index(name)]: i for i, name in enumerate(classes)}
+    if not set(names) & set(place):
+        # with their kernels, which other sets do not wait for
+        from cuewise.data.shapes import SHAPES, TEXTURES
+
+        if set(names) <= set(TEXTURES) and set(classes) <= set(SHAPES):
+            place = {TEXTURES[SHAPES.index(name)]: i for i, name in enumerate(classes)}
     return np.array([place.get(name, -1) for name in names], np.int64)
