@@ -65,7 +65,7 @@ def stand_in() -> Iterator[None]:
     disable = theirs.compiler.disable
     sys.modules.update(own)
     # torch's own form, which imports the compiler at the first call of the function
-    theirs.compiler.disable = theirs._disable_dynamo
+    theirs.compiler.disable = getattr(theirs, "_disable_dynamo", disable)
     try:
         yield
     finally:
