@@ -16,7 +16,7 @@ TITLES = {  # section → benchmarks, in order
         "first_batch",
     ),
     "Images": ("views", "cues", "corruptions", "boxes", "shapes", "make", "index"),
-    "Measuring": ("audit", "probe", "inspection"),
+    "Measuring": ("audit", "probe", "solver", "inspection"),
     "Scaling": ("scaling", "growth"),
 }  # fmt: skip
 TOP = """# Performance

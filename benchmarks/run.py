@@ -44,6 +44,7 @@ BENCHMARKS: dict[str, tuple[list[str], dict[str, str]]] = {
     "make": ([], {}),
     "inspection": ([], {}),
     "audit": (["--full"], {}),
+    "solver": ([], ONE_THREAD),
     "probe": (["--model", "torchvision/resnet18", "--size", "64", "--epochs", "2", "--no-accuracy"], {}),
     "detect": ([], {}),
 }
