@@ -30,8 +30,9 @@ from PIL import Image, ImageFilter
 from torchvision import transforms as T
 
 from cuewise.cues import patches
-from cuewise.data import Loader, Sample, decode, open_data
+from cuewise.data import Loader, Sample, SmallestCrop, decode, open_data
 from cuewise.views import RECIPES, View, Views
+from cuewise.views.smallest import smallest_crops
 from row import row
 
 SIZE = 224
@@ -39,11 +40,11 @@ RECIPE = RECIPES["moco-v2"]
 TWO_VIEWS = Views([View("query", RECIPE), View("key", RECIPE)])
 
 
-def photographs(count: int, rng: np.random.Generator) -> list[bytes]:
-    """JPEGs with the spectrum, the size and the weight of ordinary photographs."""
+def photographs(count: int, rng: np.random.Generator, side: int = 500) -> list[bytes]:
+    """JPEGs with the spectrum, the size and the weight of ordinary photographs, about `side` pixels long."""
     made = []
     for _ in range(count):
-        long = int(rng.integers(480, 520))
+        long = int(rng.integers(side * 24 // 25, side * 26 // 25))
         height, width = (long * 3 // 4, long) if rng.random() < 0.75 else (long, long * 3 // 4)
         radius = np.hypot(np.fft.fftfreq(height)[:, None], np.fft.rfftfreq(width)[None]) + 1 / long
         planes = []
@@ -166,6 +167,29 @@ def views_table(photos: list[bytes], rounds: int) -> None:
     )
 
 
+def large_table(photos: list[bytes], rounds: int) -> None:
+    """`loop.decode=reduced`: fewer pixels are decoded, as far as no crop gets fewer than its view has."""
+    rng = np.random.default_rng(0)
+    plain, crops = Peer(tensors=False), smallest_crops(TWO_VIEWS)
+
+    def ours(crops: Sequence[SmallestCrop] = ()) -> None:
+        for i, data in enumerate(photos):
+            TWO_VIEWS(Sample(decode(data, "photo", crops), i), rng)
+
+    peer = "torchvision on Pillow, uint8 out"
+    candidates: dict[str, Callable[[], object]] = {
+        peer: lambda: [len(plain(data)) for data in photos],
+        "cuewise": ours,
+        "cuewise, loop.decode=reduced": lambda: ours(crops),
+    }
+    times = compare(candidates, rounds, len(photos))
+    height, width = decode(photos[0], "photo").shape[:2]
+    show(f"decode once + two views at 224 of photographs of {width}×{height}", times, peer)
+    for name in list(candidates)[1:]:
+        what = f"two MoCo-v2 views at 224 px of a photograph of 12 megapixels{name.removeprefix('cuewise')}"
+        row(what, "torchvision on Pillow", [a / b for a, b in zip(times[peer], times[name])])
+
+
 def negative_table(photos: list[bytes], rounds: int) -> None:
     rng = np.random.default_rng(0)
     views = [TWO_VIEWS(Sample(decode(data, "photo")), rng).views["query"] for data in photos]
@@ -253,6 +277,8 @@ def main() -> None:
     )
     views_table(photos, arguments.rounds)
     negative_table(photos, arguments.rounds)
+    if not arguments.folder:
+        large_table(photographs(4, np.random.default_rng(1), side=4000), arguments.rounds)
     if arguments.loader:
         loader_table(photos, arguments.rounds)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -177,8 +178,8 @@ def scenes() -> Dataset:
     return open_data("shapes:scenes?n=32&size=64&objects=3")
 
 
-def numbers(data: Dataset, *options: dict[str, Any]) -> str:
-    """A digest of losses and parameters after a few steps."""
+def numbers(data: Dataset, *options: dict[str, Any]) -> Iterator[str]:
+    """A digest of the loss and the parameters after each of a few steps."""
     base = {
         "model": "cuewise/resnet-tiny?width=8",
         "size": 16,
@@ -190,18 +191,17 @@ def numbers(data: Dataset, *options: dict[str, Any]) -> str:
     data = with_labels(config, data)
     run = build(config, Path(), data, Fabric(accelerator="cpu", devices=1))
     run.method.train()
-    found = hashlib.sha256()
     for batch in run.loader.batches():
         factor = lr_factor(config.optim, run.step, run.loader.steps_per_epoch, run.total)
         for group in run.optimizer.param_groups:
             group["lr"] = scaled_lr(config.optim, config.batch_size) * factor
-        found.update(str(float(optimise(run, batch).loss)).encode())
+        found = hashlib.sha256(str(float(optimise(run, batch).loss)).encode())
+        for p in run.method.parameters():
+            found.update(p.detach().numpy().tobytes())
+        yield found.hexdigest()
         run.step += 1
         if run.step == STEPS + (config.method in LATER):
             break
-    for p in run.method.parameters():
-        found.update(p.detach().numpy().tobytes())
-    return found.hexdigest()
 
 
 def small(name: str) -> dict[str, Any]:
@@ -215,19 +215,24 @@ def small(name: str) -> dict[str, Any]:
     return base | ({"leave_out": ["color", "rotation"]} if methods()[name].leaves_out else {})
 
 
-KNOWN: dict[str, str] = {}  # numbers of the unchanged runs
+KNOWN: dict[str, list[str]] = {}  # numbers of the unchanged runs
 
 
 def acts_or_is_refused(data: Dataset, base: dict[str, Any], change: dict[str, Any]) -> bool:
-    """True where it acts; an error where it is neither."""
-    torch.manual_seed(0)
-    try:
-        changed = numbers(data, base, change)
-    except UserError:
-        return False
+    """True where it acts; an error where it is neither. What shows after one step is not asked for the next."""
     key = json.dumps([base, data.fingerprint()["hash"]], sort_keys=True)
     if key not in KNOWN:
-        KNOWN[key] = numbers(data, base)
+        torch.manual_seed(0)
+        KNOWN[key] = list(numbers(data, base))
+    torch.manual_seed(0)
+    try:
+        changed: list[str] = []
+        for number in numbers(data, base, change):
+            changed.append(number)
+            if changed != KNOWN[key][: len(changed)]:
+                return True
+    except UserError:
+        return False
     assert changed != KNOWN[key], f"{change} changes nothing for {base['method']}"
     return True
 

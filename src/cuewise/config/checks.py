@@ -32,6 +32,8 @@ def check_dials(config: Config, kind: type[Method]) -> None:
             raise UserError(f"loop.{name} {getattr(config.loop, name)}: must be 1 or more")
     if config.loop.views not in ("host", "device"):
         raise UserError(f"loop.views {config.loop.views!r}: host or device")
+    if config.loop.decode not in ("full", "reduced"):
+        raise UserError(f"loop.decode {config.loop.decode!r}: full or reduced")
     if config.loop.layout not in ("channels_last", "contiguous"):
         raise UserError(f"loop.layout {config.loop.layout!r}: channels_last or contiguous")
     if config.loop.compile and config.loop.checkpointing:

@@ -91,6 +91,10 @@ class Loop:
     views: Annotated[
         str, "where views are rendered: host (loader processes), or device (the one that trains)"
     ] = "host"
+    decode: Annotated[
+        str,
+        "of JPEGs: full, or reduced to 1/2, 1/4 or 1/8 of the side as far as no crop gets fewer pixels than its view",
+    ] = "full"
     layout: Annotated[
         str,
         "of images and weights in memory: channels_last, or contiguous (which is faster depends on model and processor)",

@@ -2,7 +2,7 @@
 
 from cuewise.data.batches import Batch, Transform
 from cuewise.data.dataset import Dataset
-from cuewise.data.decode import BrokenImage, Image, decode
+from cuewise.data.decode import BrokenImage, Image, SmallestCrop, decode
 from cuewise.data.loader import Loader, auto_workers, ordered
 from cuewise.data.noisy_labels import Noise, NoisyLabels, noisy
 from cuewise.data.open import open_data
@@ -21,6 +21,7 @@ __all__ = [
     "NoisyLabels",
     "Sample",
     "Shown",
+    "SmallestCrop",
     "Source",
     "Transform",
     "auto_workers",

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from cuewise.data.decode import Image
+from cuewise.data.decode import Image, SmallestCrop, decode
 from cuewise.data.sample import Facts, Sample
 from cuewise.data.source import Source
 
@@ -22,10 +22,18 @@ class Dataset:
 
     `labels` index `classes`, which are merged by name; they are None as soon as one source has none. `object_classes`
     are what boxes and several labels index, merged likewise. `data[i]` is the sample i: image, label and facts.
+
+    crops: JPEGs are reduced while they are decoded, as far as these crops allow; boxes and masks stay in full pixels.
     """
 
-    def __init__(self, sources: Sequence[Source], selection: NDArray[np.int64] | None = None) -> None:
+    def __init__(
+        self,
+        sources: Sequence[Source],
+        selection: NDArray[np.int64] | None = None,
+        crops: Sequence[SmallestCrop] = (),
+    ) -> None:
         self.sources = tuple(sources)
+        self.crops = tuple(crops)
         self.starts = [0, *accumulate(map(len, self.sources))]
         self.selection = selection
         labels, self.classes = join_labels(self.sources)
@@ -71,7 +79,13 @@ class Dataset:
     def image(self, i: int) -> Image:
         """H×W×3 pixels; raises BrokenImage."""
         source, j = self.locate(i)
-        return source.image(j)
+        stored = self.stored(i) if self.crops else None
+        return source.image(j) if stored is None else decode(stored, source.name(j), self.crops)
+
+    def stored(self, i: int) -> bytes | None:
+        """Encoded bytes, where the image is what they decode to and nothing else."""
+        source, j = self.locate(i)
+        return source.read(j) if getattr(source, "as_stored", False) else None
 
     def facts(self, i: int) -> Facts:
         """What is known of image i beside its label, in the classes of the whole set."""
@@ -99,6 +113,11 @@ class Dataset:
         label = -1 if self.labels is None else int(self.labels[i])
         return Sample(self.image(i), i, source.name(j), label, self._facts(source, j))
 
+    @property
+    def as_stored(self) -> bool:
+        """Whether every image is what its stored bytes decode to."""
+        return all(getattr(source, "as_stored", False) for source in self.sources)
+
     def read(self, i: int) -> bytes | None:
         """Encoded bytes as stored; None where images are generated or stored as bare pixels."""
         source, j = self.locate(i)
@@ -114,7 +133,11 @@ class Dataset:
         chosen = chosen.astype(np.int64).reshape(-1)
         if len(chosen) and (chosen.min() < 0 or chosen.max() >= len(self)):
             raise IndexError(f"selected images must lie in 0…{len(self) - 1}")
-        return Dataset(self.sources, chosen if self.selection is None else self.selection[chosen])
+        return Dataset(self.sources, chosen if self.selection is None else self.selection[chosen], self.crops)
+
+    def reduced_for(self, crops: Sequence[SmallestCrop]) -> Dataset:
+        """The same images, of which no more than such crops will be shown."""
+        return Dataset(self.sources, self.selection, crops)
 
     def fingerprint(self) -> dict[str, Any]:
         """Count, hash of the list, sources, and files left out and why."""

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import io
 import logging
+import math
 import os
 import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import simplejpeg
@@ -33,8 +36,27 @@ class BrokenImage(Exception):
         return f"{self.name}: {self.why}"
 
 
-def decode(data: bytes, name: str) -> Image:
-    """H×W×3 pixels as a viewer shows them: first frame, EXIF-upright, transparency on white, 16 bit as 8."""
+@dataclass(frozen=True)
+class SmallestCrop:
+    """The smallest crop that will be taken of an image: a square of a share of its area, shown with `side` pixels a side."""
+
+    side: int
+    share: float
+
+    def reduction(self, height: int, width: int) -> int:
+        """By how much a JPEG can be reduced so that no crop has fewer pixels than it is shown with: 1, 2, 4 or 8."""
+        crop = min(math.sqrt(self.share * height * width), height, width)
+        return next((n for n in REDUCTIONS if crop >= n * self.side), 1)
+
+
+REDUCTIONS = (8, 4, 2)  # of the side, which libjpeg makes of the transformed blocks, before there are pixels
+
+
+def decode(data: bytes, name: str, crops: Sequence[SmallestCrop] = ()) -> Image:
+    """H×W×3 pixels as a viewer shows them: first frame, EXIF-upright, transparency on white, 16 bit as 8.
+
+    crops: a JPEG is reduced while it is decoded, as far as all of these allow.
+    """
     if not data:
         raise BrokenImage(name, "empty file")
     if data[:3] == b"\xff\xd8\xff":
@@ -42,17 +64,24 @@ def decode(data: bytes, name: str) -> Image:
         if header is not None and header.progressive and missing_scans(data, header):
             raise BrokenImage(name, "truncated (a progressive JPEG without its last scans)")
         if header is not None and header.plain:
-            return _decode_jpeg(data, header, name)
+            return _decode_jpeg(data, header, name, crops)
         if header is not None and header.components == 4:
             _check_four(data, header, name)
     return _decode_other(data, name)
 
 
-def _decode_jpeg(data: bytes, header: JpegHeader, name: str) -> Image:
+def _decode_jpeg(data: bytes, header: JpegHeader, name: str, crops: Sequence[SmallestCrop]) -> Image:
     check_size(header.width, header.height, name)
+    by = min((crop.reduction(header.height, header.width) for crop in crops), default=1)
     try:
         pixels = simplejpeg.decode_jpeg(
-            data, colorspace="RGB", fastdct=False, fastupsample=False, strict=True
+            data,
+            colorspace="RGB",
+            fastdct=False,
+            fastupsample=False,
+            min_height=-(-header.height // by),
+            min_width=-(-header.width // by),
+            strict=True,
         )
     except ValueError as error:
         _refuse_damage(error, name)

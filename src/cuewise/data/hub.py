@@ -53,6 +53,8 @@ def choose_split(found: Any, split: str | None, spec: str) -> Any:
 class Hub(Unannotated):
     """Rows of a `datasets.Dataset`, whose image column is read undecoded."""
 
+    as_stored = True
+
     def __init__(self, spec: str, rows: Any, package: Any) -> None:
         self.spec = spec
         column = next((k for k, v in rows.features.items() if type(v).__name__ == "Image"), None)

@@ -27,6 +27,11 @@ class Masked(PartOfSet):
     labels = None
     classes: tuple[str, ...] = ()
 
+    @property
+    def as_stored(self) -> bool:
+        """No: an image must have the size of its mask."""
+        return False
+
     def __init__(self, whole: Dataset, masks: Dataset | None = None, spec: str = "DATA") -> None:
         self.whole, self.masks = whole, masks
         self.object_classes = whole.object_classes

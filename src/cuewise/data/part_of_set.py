@@ -17,6 +17,10 @@ class PartOfSet:
     whole: Dataset
     rows: NDArray[Any]
 
+    @property
+    def as_stored(self) -> bool:
+        return self.whole.as_stored
+
     def __len__(self) -> int:
         return len(self.rows)
 

@@ -26,6 +26,10 @@ class Relabelled:
         self.columns: dict[str, NDArray[Any]] = data.columns if columns is None else columns
         self.object_classes = data.object_classes
 
+    @property
+    def as_stored(self) -> bool:
+        return self.data.as_stored
+
     def facts(self, i: int) -> Facts:
         return self.data.facts(i)
 

@@ -20,6 +20,9 @@ class Source(Protocol):
     object_classes  what boxes, masks and several labels are positions in; empty without annotations
     columns         facts of all images at once, one row per image
     facts(i)        what is known of image i beside its label, read when it is asked for
+
+    A source whose image(i) is what read(i) decodes to, and nothing else, may say `as_stored = True`: with
+    loop.decode=reduced its JPEGs are then decoded smaller.
     """
 
     @property
@@ -51,6 +54,7 @@ class Listed(Unannotated):
     """A set whose images are encoded bytes under the names of an index; subclasses say how to read one."""
 
     kind: ClassVar[str]
+    as_stored: ClassVar[bool] = True
 
     def __init__(self, path: str, index: Index) -> None:
         self.path, self.index = path, index

@@ -13,6 +13,7 @@ from cuewise.train.labels import label_lines
 from cuewise.train.optim import scaled_lr
 from cuewise.views.box_sources import ProposedBoxes, TableBoxes
 from cuewise.views.object_crops import ObjectCrops
+from cuewise.views.smallest import reduction_line, reductions
 
 if TYPE_CHECKING:
     from cuewise.train.loop import Run
@@ -52,6 +53,8 @@ def banner(run: Run, data: Dataset) -> list[str]:
         lines.append(
             "boxes: proposals, made for every view anew; `cuewise make boxes DATA DIR` makes them once, and they are found again"
         )
+    if config.loop.decode == "reduced":
+        lines.append(reduction_line(reductions(loader.maker.ds)))
     return lines + label_lines(data) + warnings(run, data)
 
 

@@ -34,6 +34,7 @@ from cuewise.train.shown import build_views
 from cuewise.train.sinks import check_sinks
 from cuewise.train.start import brought_weights, load_start, settle_rates
 from cuewise.views.deferred import DeferredViews
+from cuewise.views.smallest import reduced
 
 
 def run_pretrain(
@@ -207,6 +208,8 @@ def build(config: Config, out: Path, data: Dataset, fabric: Any, observers: Obse
         torch.use_deterministic_algorithms(True, warn_only=True)
         torch.backends.cudnn.benchmark = False
     views = build_views(config, data)
+    if config.loop.decode == "reduced":
+        data = reduced(data, views)
     encoder = load_start(config)
     encoder.card = type(encoder.card)(**{**encoder.card.as_dict(), **card_of(config, encoder.card.size)})
     method = config.method_class(encoder, config.setup(len(data.classes)), comm=Everyone(), seed=config.seed)

@@ -65,6 +65,7 @@ class Annotated:
 
     labels = None
     classes: tuple[str, ...] = ()
+    as_stored = True
 
     def __init__(
         self,

@@ -38,6 +38,7 @@ class Negative(ABC):
     summary: ClassVar[str]
     options: ClassVar[tuple[str, ...]] = ()  # the run's options that this kind reads
     is_image: ClassVar[bool] = True  # False: the method takes it from its own batch
+    of_image: ClassVar[bool] = True  # False: it is made of the view alone
 
     source: str = "query"  # role of the view it is made of
     count: int = 1  # negatives per view

@@ -14,6 +14,7 @@ class RegularNegative(Negative):
     name = "regular"
     summary = "another image of the batch (a control)"
     is_image = False
+    of_image = False
 
     def render(self, origin: Origin, drawn: None, number: int) -> Pixels:
         raise AssertionError("a regular negative is taken from the batch")
