@@ -75,7 +75,7 @@ def dry_run(
         **measured,
         "loading_images_per_s": round(1 / loading, 2),
         "memory": f"about {measured['training_peak_memory'] / 1e9:.2f} GB per process, beside images and libraries",
-        "seconds": round(took, 1),
+        "seconds": round(took, 3),
         "time": f"about {clock(took)} on this machine as it is now, without --val and --watch",
         "picture": str(folder / "views.png"),
     }
