@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from contextlib import nullcontext
 from pathlib import Path
 
@@ -47,6 +48,15 @@ def test_memory_is_counted_to_the_byte() -> None:
         b + 1
 
     assert 8000 <= costs.peak(work, torch.device("cpu")) <= 8200
+
+
+def test_the_profiler_is_quiet_and_errors_are_not(capfd: pytest.CaptureFixture[str]) -> None:
+    """torch's profiler writes to standard error past Python; what comes after it is shown, also after an error."""
+    costs.peak(lambda: os.write(2, b"chatter"), torch.device("cpu"))
+    with pytest.raises(ZeroDivisionError):
+        costs.peak(lambda: 1 // 0, torch.device("cpu"))
+    os.write(2, b"shown")
+    assert capfd.readouterr().err == "shown"
 
 
 def on_paper(name: str, **settings: object) -> Method:

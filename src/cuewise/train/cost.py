@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from statistics import median
@@ -161,7 +164,7 @@ def peak(work: Callable[[], Any], device: torch.device) -> int:
         torch.cuda.reset_peak_memory_stats(device)
         work()
         return int(torch.cuda.max_memory_allocated(device) - before)
-    with torch.profiler.profile(profile_memory=True, record_shapes=False) as profile:
+    with without_chatter(), torch.profiler.profile(profile_memory=True, record_shapes=False) as profile:
         work()
     changes = _allocations(profile)
     held, most = 0, 0
@@ -169,6 +172,20 @@ def peak(work: Callable[[], Any], device: torch.device) -> int:
         held += size
         most = max(most, held)
     return most
+
+
+@contextmanager
+def without_chatter() -> Iterator[None]:
+    """What torch's profiler writes past Python to standard error, such as that there is no GPU, is not shown."""
+    sys.stderr.flush()
+    shown = os.dup(2)
+    try:
+        with open(os.devnull, "wb") as nowhere:
+            os.dup2(nowhere.fileno(), 2)
+        yield
+    finally:
+        os.dup2(shown, 2)
+        os.close(shown)
 
 
 def _allocations(profile: Any) -> Sequence[tuple[int, int]]:
