@@ -1,9 +1,10 @@
-"""How the cost of a training step grows: with the size of the images, the batch, the queue, negatives, α, spaces, the data.
+"""How cost grows: a training step with the size of the views, the batch, the queue, negatives, α, spaces; loading; arithmetic.
 
     python benchmarks/growth.py [--rounds 5] [--only size batch …]
 
 A step of MoCo (resnet-tiny at 32 px, batch 64, one thread), each curve over its first point, in turns. The rows say what a run of
-another size costs relative to one that was timed.
+another size costs relative to one that was timed. `flops` counts the arithmetic of steps of ResNet-50 at 224 px, and `loading`
+times photographs on their way to two views: from both, docs/growth.md extrapolates to ImageNet.
 """
 
 from __future__ import annotations
@@ -13,14 +14,17 @@ import json
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import torch
 
 from cuewise.config import merge
-from cuewise.data import open_data
+from cuewise.data import Loader, open_data
 from cuewise.memory import keep_freed
+from cuewise.train.cost import flops
+from cuewise.views import RECIPES, View, Views
 from first_batch import photographs
 from row import row
 from steps import clock, training_step
@@ -37,6 +41,16 @@ BASE: dict[str, Any] = {
 }
 PATCH = {"negatives": ["patch"], "alpha": [1.0]}
 LOOC = {"method": "looc", "looc": {"queue": 1024, "momentum": 0.99}}
+LOADING = "photographs of 480 px decoded and made into two MoCo-v2 views at 224 px"
+ARITHMETIC: dict[str, dict[str, Any]] = {  # name → settings; the queue's product is of no weight
+    "moco": {"method": "moco", "moco": {"queue": 64}},
+    "moco with a patch negative": {"method": "moco", "moco": {"queue": 64}, **PATCH},
+    "densecl": {"method": "densecl", "densecl": {"queue": 64}},
+    "looc, two augmentations left out": {"method": "looc", "looc": {"queue": 64}, "leave_out": ["color", "rotation"]},
+    "simclr": {"method": "simclr"},
+    "byol": {"method": "byol"},
+}  # fmt: skip
+OTHERS = ("images", "loading", "flops")
 Point = tuple[str, dict[str, Any]]
 CURVES: dict[str, tuple[str, list[Point]]] = {
     "size": ("side of the views", [(f"{s} px", {"size": s}) for s in (32, 48, 64, 96)]),
@@ -54,7 +68,7 @@ CURVES: dict[str, tuple[str, list[Point]]] = {
         [(f"{a:g}", {**PATCH, "alpha": [a]}) for a in (0.5, 1.0, 2.0, 5.0)],
     ),
     "spaces": (
-        "augmentations left out (LooC)",
+        "augmentations left out by LooC, a view and a space each",
         [
             (str(n), {**LOOC, "leave_out": names[:n]})
             for names in [["color", "rotation", "texture"]]
@@ -109,12 +123,46 @@ def opened(rounds: int) -> None:
         row(f"time to open a zip, images: {count:,}", "1,000", [t[count] / t[1000] for t in times])
 
 
+def flops_per_image() -> None:
+    """Counted, not timed: one step of two images."""
+    for name, settings in ARITHMETIC.items():
+        base = {"data": ["shapes?n=4&size=64"], "workers": "0", "epochs": 10}
+        step = training_step(
+            {**base, "model": "torchvision/resnet50", "size": 224, "batch_size": 2, **settings}
+        )
+        row(f"a step of {name}, ResNet-50 at 224 px", "counted", flops(step) / 2e9, "GFLOP per image")
+
+
+def loading(rounds: int) -> None:
+    """Photographs from a zip to two MoCo-v2 views at 224 px, by the number of loader processes."""
+    counts, batch, epochs = (0, 1, 2), 64, 6
+    view = replace(RECIPES["moco-v2"], size=224)
+    with tempfile.TemporaryDirectory() as folder:
+        place = Path(folder, "photographs.zip")
+        photographs(place, 256, 480)
+        data, views = open_data(str(place)), Views([View("query", view), View("key", view)])
+
+        def seconds(workers: int) -> float:
+            """Per image, from the second epoch on: by then all processes are there."""
+            batches = Loader(data, views, batch_size=batch, seed=0, workers=workers).batches(epochs=epochs)
+            for _ in range(len(data) // batch):
+                next(batches)
+            began = time.perf_counter()
+            images = sum(len(b.index) for b in batches)
+            return (time.perf_counter() - began) / images
+
+        times = [{w: seconds(w) for w in counts} for _ in range(rounds)]
+    for workers in counts[1:]:
+        row(f"time per image, loader processes: {workers}", "0", [t[workers] / t[0] for t in times])
+    row(LOADING, "one core", [1 / t[0] for t in times], "images/s")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--only", nargs="*", choices=[*CURVES, "images"], default=[*CURVES, "images"])
+    parser.add_argument("--only", nargs="*", choices=[*CURVES, *OTHERS], default=[*CURVES, *OTHERS])
     given = parser.parse_args()
     torch.set_num_threads(1)
     keep_freed()
@@ -122,6 +170,10 @@ def main() -> None:
     for name in given.only:
         if name == "images":
             opened(given.rounds)
+        elif name == "loading":
+            loading(given.rounds)
+        elif name == "flops":
+            flops_per_image()
         else:
             curve(name, given.rounds)
 

@@ -1,4 +1,4 @@
-"""docs/performance.md, from the rows that benchmarks stored in docs/performance/."""
+"""docs/performance.md and docs/growth.md, from the rows that benchmarks stored in docs/performance/."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ import json
 from pathlib import Path
 from typing import Any
 
+from growth_page import growth_page, growth_svg
 from row import Row
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 STORED, PAGE = DOCS / "performance", DOCS / "performance.md"
+GROWTH, CURVES = DOCS / "growth.md", DOCS / "images" / "growth.svg"
 TITLES = {  # section → benchmarks, in order
     "Training": (
         "step", "methods", "layout", "looc", "can", "suppress", "object_crops", "pretrain", "detect", "memory", "page_faults",
@@ -66,3 +68,6 @@ def page() -> str:
 
 def write_page() -> None:
     PAGE.write_text(page(), encoding="utf-8")
+    if growth := stored().get("growth"):
+        GROWTH.write_text(growth_page(growth), encoding="utf-8")
+        CURVES.write_text(growth_svg(growth), encoding="utf-8")

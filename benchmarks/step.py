@@ -3,8 +3,8 @@
     python benchmarks/step.py [--rounds 5] [--negatives] [--only resnet18]
 
 Prints, for each backbone, the median over rounds of step time / bound time of the same round; beside it the least that a
-step of MoCo adds (weights that follow their gradient, keys that follow the weights: both pass through memory once) and lightly's
-documented example where lightly is installed. All candidates take turns in one process.
+step of MoCo-v2 adds (its two heads of two layers, weights that follow their gradient, keys that follow the weights) and
+lightly's documented example where lightly is installed. All candidates take turns in one process.
 """
 
 from __future__ import annotations
@@ -26,16 +26,22 @@ BATCH, QUEUE = 64, 4096
 CALLED = {
     "cuewise": "MoCo-v2 step",
     "negative": "MoCo-v2 step with a patch negative",
-    "least": "backbone, SGD and momentum update alone",
+    "least": "backbone, heads, SGD and momentum update alone",
 }
 CASES = {"resnet18": 64, "resnet50": 96}
 
 
-def bound(name: str, size: int) -> Callable[[], None]:
-    """The bare backbone, channels last, nothing else: what no method can go below."""
-    query = getattr(torchvision.models, name)().to(memory_format=torch.channels_last).train()
-    key = getattr(torchvision.models, name)().to(memory_format=torch.channels_last).train()
-    query.fc, key.fc = nn.Identity(), nn.Identity()
+def network(name: str, heads: bool = False) -> nn.Module:
+    """A backbone, bare or with MoCo-v2's head of two layers."""
+    net: nn.Module = getattr(torchvision.models, name)()
+    d = int(net.fc.in_features)  # type: ignore[union-attr,arg-type]
+    net.fc = nn.Sequential(nn.Linear(d, d), nn.ReLU(), nn.Linear(d, 128)) if heads else nn.Identity()
+    return net.to(memory_format=torch.channels_last).train()
+
+
+def bound(name: str, size: int, heads: bool = False) -> Callable[[], None]:
+    """The bare backbone, channels last, nothing else: what no method can go below. With heads: nor MoCo-v2."""
+    query, key = network(name, heads), network(name, heads)
     x = torch.randn(BATCH, 3, size, size).contiguous(memory_format=torch.channels_last)
 
     def step() -> None:
@@ -48,8 +54,8 @@ def bound(name: str, size: int) -> Callable[[], None]:
 
 
 def least(name: str, size: int) -> Callable[[], None]:
-    """The bare backbone with what MoCo cannot do without: torch's fused SGD and the momentum update of the keys."""
-    bare, query, key = bound(name, size), *(_weights(name) for _ in range(2))
+    """The backbone with what MoCo-v2 cannot do without: heads, torch's fused SGD, the momentum update of the keys."""
+    bare, query, key = bound(name, size, heads=True), *(_weights(name) for _ in range(2))
     grads = [torch.zeros_like(p) for p in query]
     optimizer = torch.optim.SGD(query, lr=1e-9, momentum=0.9, weight_decay=1e-4, fused=True)
 
@@ -64,15 +70,13 @@ def least(name: str, size: int) -> Callable[[], None]:
 
 
 def _weights(name: str) -> list[torch.Tensor]:
-    """The weights of a backbone, each a contiguous block."""
-    model = getattr(torchvision.models, name)()
-    return [p.detach().clone().requires_grad_(False) for p in model.parameters()]
+    """The weights of a backbone with its head, each a contiguous block."""
+    return [p.detach().contiguous().clone() for p in network(name, heads=True).parameters()]
 
 
 def extra_forward(name: str, size: int) -> Callable[[], None]:
     """One more forward of the key backbone: what a negative has to cost."""
-    key = getattr(torchvision.models, name)().to(memory_format=torch.channels_last).train()
-    key.fc = nn.Identity()
+    key = network(name)
     x = torch.randn(BATCH, 3, size, size).contiguous(memory_format=torch.channels_last)
 
     def step() -> None:

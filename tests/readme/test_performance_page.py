@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parents[2]
 @pytest.fixture
 def benchmarks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
-    for name in ("row", "run", "performance_page"):
+    for name in ("row", "run", "performance_page", "growth_page"):
         monkeypatch.delitem(sys.modules, name, raising=False)
 
 
@@ -22,6 +22,38 @@ def test_the_page_is_what_is_stored(benchmarks: None) -> None:
     import performance_page
 
     assert performance_page.PAGE.read_text(encoding="utf-8") == performance_page.page()
+
+
+def test_the_page_of_growth_is_what_is_stored(benchmarks: None) -> None:
+    import performance_page
+    from growth_page import growth_page, growth_svg
+
+    growth = performance_page.stored()["growth"]
+    assert performance_page.GROWTH.read_text(encoding="utf-8") == growth_page(growth)
+    assert performance_page.CURVES.read_text(encoding="utf-8") == growth_svg(growth)
+
+
+def test_the_extrapolation_is_arithmetic(benchmarks: None) -> None:
+    """Twice the operations, twice the published hours and half the images per second."""
+    from growth_page import beyond, curves
+    from row import Row
+
+    rows = [
+        Row("a step of moco, ResNet-50 at 224 px", "counted", [30.0], "GFLOP per image"),
+        Row("a step of looc, two left out, ResNet-50 at 224 px", "counted", [60.0], "GFLOP per image"),
+        Row("photographs made into views", "one core", [400.0, 500.0, 600.0], "images/s"),
+        Row("time per image, batch size: 64", "32", [0.9, 0.7, 0.8]),
+        Row("time to open a zip, images: 4,000", "1,000", [2.0]),
+    ]
+    text = beyond(rows)
+    rate = 1_281_167 * 200 / 53 / 3600  # 1,343 images/s
+    assert f"{rate:,.0f} images/s, or {rate / 8 * 30 / 1000:.1f} TFLOP/s per GPU" in text
+    assert f"| moco | 30.0 | 53 hours | {rate:,.0f} | 3 |" in text
+    assert f"| looc, two left out | 60.0 | 106 hours | {rate / 2:,.0f} | 2 |" in text
+    assert curves(rows) == {
+        "batch size": [("32", 32, 1.0), ("64", 64, 0.8)],
+        "time to open a zip, images": [("1,000", 1000, 1.0), ("4,000", 4000, 2.0)],
+    }
 
 
 def test_every_benchmark_of_the_list_is_there(benchmarks: None) -> None:
