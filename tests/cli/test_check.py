@@ -115,16 +115,51 @@ def test_what_cannot_be_checked(
     assert error in capsys.readouterr().err
 
 
+def install(work: Path, points: str) -> None:
+    """What pip leaves of an installed package."""
+    folder = work / "mine-1.0.dist-info"
+    folder.mkdir()
+    (folder / "METADATA").write_text("Metadata-Version: 2.1\nName: mine\nVersion: 1.0\n")
+    (folder / "entry_points.txt").write_text(points)
+
+
+SMALL = "--model cuewise/resnet-tiny?width=8 --size 16 --batch-size 4 --steps 1 --workers 0"
+
+
+def test_a_negative_of_an_installed_package_is_trained_with(
+    work: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """By its name and by its place, with an option of its own; the methods list it among those that they take."""
+    install(work, "[cuewise.negatives]\nshuffled = my_members:Shuffled\n")
+    monkeypatch.syspath_prepend(str(work))
+    run = f"pretrain shapes?n=8&size=16 {SMALL} --set moco.queue=16 --method moco"
+    for number, spec in enumerate(("shuffled", "my_members:Shuffled", "shuffled?share=0.5")):
+        assert main([*run.split(), "--out", f"run{number}", "--negatives", spec]) == 0, (
+            capsys.readouterr().err
+        )
+    batches = [(work / f"run{n}" / "views.png").read_bytes() for n in range(3)]
+    assert batches[0] == batches[1] != batches[2], "the option acts"
+    capsys.readouterr()
+    for spec, error in (
+        ("shuffled?shore=1", "did you mean --share?"),
+        ("shuffled?share", "'share' is not an option; write shuffled?option=value"),
+        ("shuffled?share=much", "--share"),
+        ("patch?side=3", "has no meaning for --negatives patch"),
+        ("regular", "it takes patch, shuffled, texture"),
+    ):
+        assert main([*run.split(), "--out", "refused", "--negatives", spec]) == 2
+        assert error in capsys.readouterr().err
+    assert main([*run.split(), "--out", "refused", "--negatives", "shuffled,shuffled?share=1"]) == 2
+    assert "names a kind twice" in capsys.readouterr().err
+
+
 def test_an_entry_point_makes_each_kind_known_by_name(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What pip leaves of an installed package: the names are listed without an import, and then found."""
     names = dict(zip(KINDS, ("align", "inverted", "shuffled", "tint", "brightness", "nearest", "mirrored")))
     names |= {"study": "my-color", "source": "noise"}
     registries = {b.kind: attribute(b.registry) for b in BATTERIES}
     points = "".join(f"[cuewise.{registries[k].plural}]\n{names[k]} = my_members:{NAMES[k]}\n" for k in KINDS)
-    folder = work / "mine-1.0.dist-info"
-    folder.mkdir()
-    (folder / "METADATA").write_text("Metadata-Version: 2.1\nName: mine\nVersion: 1.0\n")
-    (folder / "entry_points.txt").write_text(points)
+    install(work, points)
     monkeypatch.syspath_prepend(str(work))
     for kind in KINDS:
         listed = cuewise.list("data" if kind == "source" else registries[kind].plural)

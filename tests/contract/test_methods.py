@@ -19,7 +19,7 @@ GOLDEN = json.loads((Path(__file__).parent / "golden_losses.json").read_text())
 
 
 def dials(name: str) -> list[Negatives]:
-    every = methods()[name].negative_kinds
+    every = methods()[name].negative_kinds()
     kinds = [k for k in every if k != "texture"]
     return (
         [Negatives()]

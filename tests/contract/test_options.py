@@ -248,7 +248,7 @@ def test_every_setting_of_every_method_acts(data: Dataset, scenes: Dataset, name
     if value is None or (name, setting) == ("tune", "images"):  # which images: tests/train/test_tune.py
         return
     base = small(name)
-    if setting in NEEDS_NEGATIVES and "patch" in kind.negative_kinds:
+    if setting in NEEDS_NEGATIVES and "patch" in kind.negative_kinds():
         base["negatives"] = ["patch"]
     if name == "moco++" and setting == "plus_plus":
         value = False
@@ -282,7 +282,7 @@ def test_every_dial_acts_or_is_refused(data: Dataset, name: str, dial: str) -> N
     if dial == "alpha_mode" and name == "byol":
         value = "in"
     acts_or_is_refused(data, base, {dial: value})
-    if "patch" in methods()[name].negative_kinds and dial not in (
+    if "patch" in methods()[name].negative_kinds() and dial not in (
         "negatives",
         "crops",
         "size",

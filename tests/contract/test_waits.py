@@ -38,7 +38,7 @@ class Reads(TorchDispatchMode):
 @pytest.mark.parametrize("dialled", [False, True], ids=["plain", "negatives"])
 @pytest.mark.parametrize("name", sorted(methods()))
 def test_a_step_reads_nothing(name: str, dialled: bool) -> None:
-    if dialled and "patch" not in methods()[name].negative_kinds:
+    if dialled and "patch" not in methods()[name].negative_kinds():
         pytest.skip("takes no patch negatives")
     method = small_method(name, negatives=Negatives(("patch",), (2.0,)) if dialled else None)
     optimizer = torch.optim.SGD(method.parameters(), lr=0.01)

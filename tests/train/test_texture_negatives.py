@@ -24,7 +24,7 @@ HEADS = {
     "simclr": ["simclr.hidden=16"],
     "byol": ["byol.hidden=16"],
 }
-TAKERS = sorted(name for name, m in methods().items() if "texture" in m.negative_kinds)
+TAKERS = sorted(name for name, m in methods().items() if "texture" in m.negative_kinds())
 
 
 @pytest.fixture(scope="module")

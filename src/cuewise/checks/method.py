@@ -75,7 +75,7 @@ class Case:
 
     def dials(self) -> list[Negatives]:
         """No negatives, each kind alone, and all together, two of each."""
-        every = self.kind.negative_kinds
+        every = self.kind.negative_kinds()
         alone = [Negatives((k,), (0.5,)) for k in every]
         both = [Negatives(every, (0.5, 0.25, 0.75)[: len(every)], 2)] if 0 < len(every) <= 3 else []
         return [Negatives(), *alone, *both]
@@ -163,7 +163,7 @@ def state_dict_is_complete(kind: type[Method] | Case) -> None:
 def alpha_zero_is_the_baseline(kind: type[Method] | Case) -> None:
     """A negative of weight 0 changes nothing, bit for bit."""
     case = as_case(kind)
-    for name in case.kind.negative_kinds:
+    for name in case.kind.negative_kinds():
         off = train(case.build(Negatives((name,), (0.0,))))
         need(off == train(case.build()), f"--negatives {name} --alpha 0 is not the run without negatives")
 

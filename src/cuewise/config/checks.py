@@ -7,7 +7,7 @@ import math
 from cuewise.config.fields import Config, Labels, Optim
 from cuewise.errors import UserError
 from cuewise.methods import Method
-from cuewise.views import NEGATIVES, RECIPES, augmentation
+from cuewise.views import NEGATIVES, RECIPES, augmentation, negative_kind, negative_settings
 
 CORRECTIONS = ("none", "glc", "forward")
 SCHEDULES = ("cosine", "step", "constant")
@@ -119,18 +119,18 @@ def _check_labels(labels: Labels, kind: type[Method]) -> None:
 
 def _check_negatives(config: Config, kind: type[Method]) -> None:
     """--negatives and the dials that act on them: each has a meaning here, or is refused."""
-    kinds = [NEGATIVES.get(name) for name in config.negatives]
-    for name, negative in zip(config.negatives, kinds):
-        own = negative.is_image and kind.negatives_from and negative.name not in NEGATIVES.summaries()
-        if negative.name not in kind.negative_kinds and not own:
-            known = ", ".join(kind.negative_kinds) or "none"
-            raise UserError(f"--negatives {name} has no meaning for {kind.name}: it takes {known}")
-    if len(set(config.negatives)) < len(config.negatives):
+    kinds = [negative_kind(spec) for spec in config.negatives]
+    for spec, negative in zip(config.negatives, kinds):
+        if not kind.takes_negative(negative):
+            known = ", ".join(kind.negative_kinds()) or "none"
+            raise UserError(f"--negatives {spec} has no meaning for {kind.name}: it takes {known}")
+        negative_settings(spec)
+    if len({negative.name for negative in kinds}) < len(kinds):
         raise UserError("--negatives names a kind twice; use --num-negatives for several of a kind")
-    taken = {option for negative in kinds for option in negative.options}
+    taken = {option for negative in kinds for option in negative.reads}
     for option, value in config.negative_options().items():
         if value and option not in taken:
-            takers = [name for name, n in NEGATIVES.all().items() if option in n.options]
+            takers = [name for name, n in NEGATIVES.all().items() if option in n.reads]
             flag = "views.overlap" if option == "overlap" else f"--{option.replace('_', '-')}"
             raise UserError(f"{flag} is for {' and '.join(takers)} negatives: add --negatives {takers[0]}")
     for flag, given in (

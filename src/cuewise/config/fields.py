@@ -183,7 +183,7 @@ class Config:
     steps: Annotated[int | None, "stop after this many steps in all, the schedule unchanged", TRAINING] = None
     negatives: Annotated[
         list[str],
-        "push away images without meaning: patch, texture; for byol also regular (repeatable)",
+        "push away images without meaning, see `cuewise list negatives` (repeatable)",
         CUES,
         COMMAS,
     ] = field(default_factory=list)

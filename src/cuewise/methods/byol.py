@@ -51,7 +51,7 @@ class BYOL(Method):
     )
     views = {"first": "byol-1", "second": "byol-2"}
     negatives_from = ("first", "second")
-    negative_kinds = ("patch", "texture", "regular")
+    batch_negatives = ("regular",)
     alpha = 0.05
     alpha_modes = ("out",)  # Eq. 2 has no exponential: the weight stands before each term
     optim = {"name": "lars", "lr": 4.8, "reference_batch": 4096, "weight_decay": 1e-6, "warmup_epochs": 10}

@@ -88,7 +88,6 @@ class CAN(Method):
     )
     views = {"first": "moco-v2", "second": "moco-v2"}
     negatives_from = ("first", "second")
-    negative_kinds = ("patch", "texture")
     takes_hard = True
     optim = {**ADAMW, "lr": 2.5e-4}
     Settings = Settings

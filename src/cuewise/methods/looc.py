@@ -45,7 +45,6 @@ class LooC(Method):
     )
     views = {"query": "moco-v2", "key": "moco-v2"}
     negatives_from = ("query",)
-    negative_kinds = ("patch", "texture")
     leaves_out = True
     optim = moco.MoCo.optim
     Settings = Settings

@@ -19,7 +19,7 @@ from cuewise.encoders.momentum import split_rows
 from cuewise.errors import UserError
 from cuewise.objectives.nce import own_part
 from cuewise.registry import Registry, subclasses_of
-from cuewise.views import NEGATIVES, negative_role
+from cuewise.views import NEGATIVES, Negative, negative_kind, negative_role
 from cuewise.views.transform import CropLaw
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ class Negatives:
     @cached_property
     def images(self) -> tuple[str, ...]:
         """The kinds that are images made by the views (others are taken from the batch)."""
-        return tuple(k for k, _ in self.active if NEGATIVES.get(k).is_image)
+        return tuple(k for k, _ in self.active if negative_kind(k).is_image)
 
     @cached_property
     def weights(self) -> tuple[float, ...]:
@@ -96,7 +96,7 @@ class Negatives:
 
     def roles(self, source: str) -> list[str]:
         """The roles of the images made of the view `source`."""
-        return [negative_role(NEGATIVES.get(kind).name, source) for kind in self.images]
+        return [negative_role(negative_kind(kind).name, source) for kind in self.images]
 
 
 @dataclass(frozen=True)
@@ -158,7 +158,7 @@ class Method(nn.Module, ABC):
     views: ClassVar[Mapping[str, str]]  # role → name of a recipe
     needs: ClassVar[tuple[str, ...]] = ()  # what of an image must be known: "label", "boxes", "mask"
     negatives_from: ClassVar[tuple[str, ...]] = ()  # roles whose views negatives are made of
-    negative_kinds: ClassVar[tuple[str, ...]] = ()  # kinds of negatives that have a meaning
+    batch_negatives: ClassVar[tuple[str, ...]] = ()  # kinds that it takes from its own batch, e.g. "regular"
     alpha: ClassVar[float] = 2.0  # default weight of a negative
     alpha_modes: ClassVar[tuple[str, ...]] = ("in", "out")  # the default first; one: no choice
     takes_hard: ClassVar[bool] = False  # whether --hard has a meaning
@@ -194,6 +194,17 @@ class Method(nn.Module, ABC):
     def shown(cls, setup: Setup) -> tuple[ViewSpec, ...]:
         """The positive views, the first of them the one that others may share augmentations with."""
         return tuple(ViewSpec(role, recipe) for role, recipe in cls.views.items())
+
+    @classmethod
+    def takes_negative(cls, kind: type[Negative]) -> bool:
+        """Images are made of the views in `negatives_from`, whatever their kind; others are the method's own affair."""
+        return bool(cls.negatives_from) if kind.is_image else kind.name in cls.batch_negatives
+
+    @classmethod
+    def negative_kinds(cls) -> tuple[str, ...]:
+        """The names of all kinds of negatives that it takes, images first."""
+        known = sorted(NEGATIVES.all().values(), key=lambda kind: (not kind.is_image, kind.name))
+        return tuple(kind.name for kind in known if cls.takes_negative(kind))
 
     @classmethod
     def compared(cls, setup: Setup) -> tuple[str, ...]:

@@ -70,7 +70,6 @@ class MoCo(Method):
     )
     views = {"query": "moco-v2", "key": "moco-v2"}
     negatives_from = ("query",)
-    negative_kinds = ("patch", "texture")
     takes_hard = True
     # 0.03 is for a million steps; short_lr: docs/pretrain.md, short runs
     optim = {"name": "sgd", "lr": 0.03, "short_lr": 0.24, "reference_batch": 256, "weight_decay": 1e-4}

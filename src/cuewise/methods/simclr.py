@@ -50,7 +50,6 @@ class SimCLR(Method):
     )
     views = {"first": "simclr", "second": "simclr"}
     negatives_from = ("first", "second")
-    negative_kinds = ("patch", "texture")
     takes_hard = True
     optim = {"name": "adam", "lr": 1e-3, "reference_batch": 256, "weight_decay": 1e-6}
     Settings = Settings

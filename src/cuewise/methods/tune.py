@@ -54,7 +54,6 @@ class Tune(Method):
     )
     views = {"plain": "tune", "changed": "tune"}
     negatives_from = ("plain",)
-    negative_kinds = ("patch", "texture")
     keeps_classifier = True
     unused = "draws a fixed part (--set tune.images=N; 0 takes all)"
     optim = {

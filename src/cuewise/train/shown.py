@@ -10,7 +10,17 @@ from cuewise.config import Config
 from cuewise.data import Dataset
 from cuewise.errors import UserError
 from cuewise.methods import Setup, ViewSpec
-from cuewise.views import NEGATIVES, RECIPES, Negative, Recipe, Styles, View, Views, augmentation
+from cuewise.views import (
+    RECIPES,
+    Negative,
+    Recipe,
+    Styles,
+    View,
+    Views,
+    augmentation,
+    negative_kind,
+    negative_settings,
+)
 from cuewise.views.box_sources import box_source
 from cuewise.views.object_crops import CropSettings, ObjectCrops, mean_area
 from cuewise.views.partners import made_copies
@@ -85,11 +95,12 @@ def build_negatives(config: Config, setup: Setup, data: Dataset) -> list[Negativ
     """One negative per kind and per view that the method makes negatives of."""
     dial, made = setup.negatives, []
     options = config.negative_options()
-    for name in dial.images:
-        kind = NEGATIVES.get(name)
-        own = {option: options[option] for option in kind.options}
+    for spec in dial.images:
+        kind, settings = negative_kind(spec), negative_settings(spec)
+        shared = {option: options[option] for option in kind.reads}
         for source in config.method_class.negatives_from:
-            made.append(kind.build(source, dial.count, own, data, config.seed))
+            built = kind.build(source, dial.count, shared, data, config.seed)
+            made.append(replace(built, **settings) if settings else built)
     return made
 
 

@@ -8,7 +8,15 @@ from cuewise.views.augmentations import (
     augmentations,
     register_augmentation,
 )
-from cuewise.views.negatives import NEGATIVES, Negative, PatchNegative, TextureNegative, negative_role
+from cuewise.views.negatives import (
+    NEGATIVES,
+    Negative,
+    PatchNegative,
+    TextureNegative,
+    negative_kind,
+    negative_role,
+    negative_settings,
+)
 from cuewise.views.operations import apply, center
 from cuewise.views.params import Crop, Jitter, Suppress, ViewParams
 from cuewise.views.partners import made_textures
@@ -45,6 +53,8 @@ __all__ = [
     "center",
     "contact_sheet",
     "made_textures",
+    "negative_kind",
     "negative_role",
+    "negative_settings",
     "register_augmentation",
 ]

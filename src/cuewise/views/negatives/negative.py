@@ -31,12 +31,13 @@ class Origin:
 class Negative(ABC):
     """Base of all kinds of negatives: one file each, found by being in this package.
 
-    `sample` draws, `render` makes the pixels from what was drawn: the same draw gives the same negative.
+    `sample` draws, `render` makes the pixels from what was drawn: the same draw gives the same negative. Fields with a
+    help are options, set as --negatives "NAME?option=value".
     """
 
     name: ClassVar[str]
     summary: ClassVar[str]
-    options: ClassVar[tuple[str, ...]] = ()  # the run's options that this kind reads
+    reads: ClassVar[tuple[str, ...]] = ()  # the run's options that this kind reads
     is_image: ClassVar[bool] = True  # False: the method takes it from its own batch
     of_image: ClassVar[bool] = True  # False: it is made of the view alone
 
@@ -49,7 +50,7 @@ class Negative(ABC):
 
     @classmethod
     def build(cls, source: str, count: int, options: Mapping[str, Any], data: Dataset, seed: int) -> Self:
-        """This kind as a run configures it; `options` holds those that `cls.options` names."""
+        """This kind as a run configures it; `options` holds those that `cls.reads` names."""
         return cls(source, count)
 
     @property

@@ -19,7 +19,7 @@ class PatchNegative(Negative):
 
     name = "patch"
     summary = "tiles of random patches of the query view: its texture and colours without its layout"
-    options = ("patch_size", "patch_augment", "overlap")
+    reads = ("patch_size", "patch_augment", "overlap")
     of_image = False
 
     patch_size: tuple[int, int] | None = None  # both ends inclusive; None: `patches.default_range`

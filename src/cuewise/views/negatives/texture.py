@@ -20,7 +20,7 @@ class TextureNegative(Negative):
 
     name = "texture"
     summary = "an image synthesised from patches of the original"
-    options = ("texture_data",)
+    reads = ("texture_data",)
 
     textures: Textures = field(default_factory=SynthesisedTextures)
 
