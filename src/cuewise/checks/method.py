@@ -16,7 +16,7 @@ from cuewise.config import read_yaml
 from cuewise.data import Batch
 from cuewise.encoders.libraries import build
 from cuewise.errors import UserError
-from cuewise.methods import Method, Negatives, Setup
+from cuewise.methods import FACTS, Method, Negatives, Setup
 from cuewise.methods.hard import Hard
 from cuewise.train.pretrain import run_pretrain
 from cuewise.views import RECIPES
@@ -119,6 +119,8 @@ def is_described(kind: type[Method] | Case) -> None:
     need(method.__doc__, "the class has no docstring")
     need("\n" not in method.summary, "the summary is not one line")
     need({"name", "lr", "reference_batch"} <= set(method.optim), "optim needs name, lr and reference_batch")
+    strange = set(method.needs) - set(FACTS)
+    need(not strange, f"needs names {', '.join(strange)}; an image may have {', '.join(FACTS)}")
     need(is_dataclass(method.Settings), "Settings is not a dataclass")
     method.Settings()
     for view in method.shown(as_case(kind).build().setup):

@@ -11,7 +11,7 @@ import timm
 import torch
 from torch import nn
 
-from cuewise.catalogue import registered
+from cuewise.architectures import registered
 from cuewise.encoders.card import read_card, weights_of_file
 from cuewise.encoders.constructor import parse_options
 from cuewise.encoders.encoder import Encoder

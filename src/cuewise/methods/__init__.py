@@ -1,6 +1,7 @@
 """One file per method: its views, heads, state, loss, defaults and citation."""
 
 from cuewise.methods.method import (
+    FACTS,
     METHODS,
     Alone,
     Comm,
@@ -15,6 +16,7 @@ from cuewise.methods.method import (
 )
 
 __all__ = [
+    "FACTS",
     "METHODS",
     "Alone",
     "Comm",

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from cuewise.methods.hard import Hard
 
 
+# what a batch holds where a method needs it: "label", "labels" and "name" under these names, "boxes" and "mask" as "ROLE.boxes"
+FACTS = ("label", "labels", "boxes", "mask", "name")
 SPREAD, UNSPREAD = 0.1, 0.01  # least feature_std where the loss spreads embeddings, and where it does not
 
 
@@ -156,7 +158,7 @@ class Method(nn.Module, ABC):
     equation: ClassVar[str] = ""  # the loss in plain text, its symbols on the lines below
     example: ClassVar[str] = ""  # further options that a command with this method needs
     views: ClassVar[Mapping[str, str]]  # role → name of a recipe
-    needs: ClassVar[tuple[str, ...]] = ()  # what of an image must be known: "label", "boxes", "mask"
+    needs: ClassVar[tuple[str, ...]] = ()  # what of an image must be known, out of FACTS
     negatives_from: ClassVar[tuple[str, ...]] = ()  # roles whose views negatives are made of
     batch_negatives: ClassVar[tuple[str, ...]] = ()  # kinds that it takes from its own batch, e.g. "regular"
     alpha: ClassVar[float] = 2.0  # default weight of a negative

@@ -290,6 +290,11 @@ def check_facts(config: Config, data: Dataset) -> None:
         )
     if "boxes" in needs and not data.object_classes:
         raise UserError(f"--method {config.method} needs boxes: give DATA with annotations (docs/data.md)")
+    for name, what in (("mask", "masks"), ("labels", "several labels per image")):
+        if name in needs and all(getattr(data.facts(i), name) is None for i in range(min(len(data), 8))):
+            raise UserError(
+                f"--method {config.method} needs {what}: give DATA with annotations (docs/data.md)"
+            )
 
 
 def worker_count(text: str, ranks: int = 1) -> int:

@@ -43,7 +43,7 @@ def build_views(config: Config, data: Dataset) -> Views:
         styles,
         compared=kind.compared(setup),
         follows=(
-            *(name for name in kind.needs if name in ("boxes", "mask")),
+            *(name for name in kind.needs if name != "label"),
             *(("trusted",) if setup.correction != "none" else ()),
         ),
         crops=kind.regions(setup, data)

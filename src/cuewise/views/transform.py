@@ -75,7 +75,8 @@ class Views:
     compared  augmentations: the fact "shared" says for each which later views drew what the first one did, A×(V−1)
     paired    all views of an image are filtered by --suppress together, or none
     copies    filtered copies made beforehand, in place of filtering
-    follows   facts that follow each positive view ("boxes", "mask"), as "ROLE.boxes"; "trusted", of the image's label
+    follows   facts that follow each positive view ("boxes", "mask"), as "ROLE.boxes", and facts of the image ("labels",
+              "name", "trusted"), under their own names
     crops     crops from boxes of objects; the facts "ROLE.region" and "ROLE.crop" (left, top, right, bottom) say which
     """
 
@@ -163,8 +164,8 @@ class Views:
             if self.crops is not None:
                 facts[f"{view.role}.region"] = corners(drawn.region)
                 facts[f"{view.role}.crop"] = corners(drawn.crop)
-        if "trusted" in self.follows:
-            facts["trusted"] = sample.facts.trusted
+        of_image = {"labels": sample.facts.labels, "name": sample.name, "trusted": sample.facts.trusted}
+        facts |= {name: value for name, value in of_image.items() if name in self.follows}
         if self.compared:
             facts["shared"] = self._shared(params)
         return facts
