@@ -20,7 +20,7 @@ from cuewise.config import resolve
 from cuewise.data import Batch, open_data
 from cuewise.memory import keep_freed
 from cuewise.methods.masking import Decoder, Draws
-from cuewise.methods.method import Alone
+from cuewise.methods.method import SingleProcess
 from cuewise.train.distributed import launch
 from cuewise.train.loop import Run, optimise
 from cuewise.train.pretrain import build
@@ -65,7 +65,7 @@ def bound(run: Run) -> Callable[[], None]:
     decoder = Decoder(encoder, None, None, masked=True)
     x = torch.randn(BATCH, 3, SIZE, SIZE)
     patches = encoder.grid[0] * encoder.grid[1]
-    keep = Draws(Alone(), torch.Generator().manual_seed(0)).keep(x, patches, method.settings.mask)
+    keep = Draws(SingleProcess(), torch.Generator().manual_seed(0)).keep(x, patches, method.settings.mask)
 
     def step() -> None:
         for _ in range(2):
@@ -81,7 +81,7 @@ def encoding(run: Run, share: float) -> Callable[[], None]:
     """Forward and backward of a share of the patches."""
     encoder = run.method.encoder
     x = torch.randn(BATCH, 3, SIZE, SIZE)
-    keep: Tensor | None = Draws(Alone(), torch.Generator().manual_seed(0)).keep(
+    keep: Tensor | None = Draws(SingleProcess(), torch.Generator().manual_seed(0)).keep(
         x, encoder.grid[0] * encoder.grid[1], 1 - share
     )
 

@@ -47,7 +47,7 @@ def write_photos(folder: Path, count: int, side: int = 224) -> None:
 
 
 def rate(kind: str, folder: Path, workers: int) -> float:
-    """Images a second."""
+    """Images per second."""
     count, settings = CASES[kind]
     with tempfile.TemporaryDirectory(dir=folder.parent) as out, contextlib.redirect_stderr(io.StringIO()):
         result = make_set(kind, folder, Path(out) / "set", set=settings, limit=count, workers=workers)

@@ -1,4 +1,4 @@
-"""Do the tests notice? Mutation testing of equations, scores and statistics: the share of small changes that survive.
+"""Mutation testing of equations, scores and statistics: the share of small changes that survive.
 
     python benchmarks/mutation.py [MODULE…] [--most 60] [--seed 0] [--minutes 30] [--results FILE.jsonl]
 

@@ -133,7 +133,9 @@ def speed(sets: Sets, epochs: int) -> None:
     ours, solve = time.perf_counter() - began, time.perf_counter() - encoded
     epoch = seconds(lambda: reencode(sets.encoder, sets.train, moco, moco.lr, epochs)) / epochs
     print(f"  encode once {encoded - began:.2f} s + solve {solve:.2f} s (5 regularisations)")
-    print(f"  re-encoding {epoch:.2f} s an epoch ({epochs} run), {100 * epoch:.0f} s for 100 epochs (scaled)")
+    print(
+        f"  re-encoding {epoch:.2f} s per epoch ({epochs} run), {100 * epoch:.0f} s for 100 epochs (scaled)"
+    )
     row(
         f"linear probe with 5 regularisations, {len(sets.train)} images at {sets.encoder.card.size} px",
         f"100 re-encoding epochs (scaled from {epochs})",

@@ -1,4 +1,4 @@
-"""Images a second of the embedded shapes on one core, and against Pillow drawing the same outlines.
+"""Images per second of the embedded shapes on one core, and against Pillow drawing the same outlines.
 
     NUMBA_NUM_THREADS=1 OMP_NUM_THREADS=1 python benchmarks/shapes.py [rounds]
 

@@ -104,7 +104,7 @@ def cue_page(cue: Cue, picture: bool) -> str:
         shown(
             cue.name,
             picture,
-            "Three photographs as they are, and as the operator leaves them with default options.",
+            "Three original photographs, and as the operator leaves them with default options.",
         ),
         equation(cue.equation),
         code("Command", commands),

@@ -37,7 +37,7 @@ def photographs() -> list[Pixels]:
 
 
 def cue_picture(cue: Cue) -> Image.Image:
-    """Photographs as they are, and as the operator leaves them with its default options."""
+    """Original photographs, and as the operator leaves them with its default options."""
     columns = {
         name: np.stack([photo, cue(photo, np.random.default_rng(3))])
         for name, photo in zip(("astronaut", "chelsea", "coffee"), photographs())

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from cuewise.config import merge
 from cuewise.errors import UserError
 from cuewise.studies.claims import ENOUGH_SEEDS, NOT_MEASURED, Claim, Outcome, Verdict
 from cuewise.studies.labs import PHOTOGRAPHS, SHAPES, TUNING, Lab
@@ -57,9 +58,23 @@ def slim(document: Mapping[str, Any], *, commit: str = "", seen: str = "", note:
         "warnings": [without_folders(w) for w in document.get("warnings") or ()],
         "seen": seen,
         "note": note,
+        "lab_settings": lab_settings(LABS[str(document["lab"])], list(document["studies"])),
         "studies": {name: arms_of(study) for name, study in document["studies"].items()},
     }
     return kept
+
+
+def lab_settings(lab: Lab, names: Sequence[str]) -> dict[str, Any]:
+    """Method → what the lab gives all its arms, data and network left out: for the methods of these studies.
+
+    Stored, so that the page can name the arms whose lab has changed since.
+    """
+    base = {k: v for k, v in lab.base.items() if k not in ("data", "model", "size")}
+    asked = replace(lab, base={"data": [], "model": "", **lab.base})
+    methods = {
+        arm.method or lab.main for name in names if name in studies() for arm in studies()[name].arms(asked)
+    }
+    return dict(json.loads(json.dumps({m: merge(base, lab.methods.get(m, {})) for m in sorted(methods)})))
 
 
 def arms_of(study: Mapping[str, Any]) -> dict[str, Any]:
@@ -167,9 +182,13 @@ class Stored:
         """Arms whose settings are no longer those that were measured."""
         out = []
         for study, table in self.tables():
-            today = {a.name: dict(a.settings) for a in study.arms(self.lab)}
+            today = {a.name: a for a in study.arms(self.lab)}
             then = self.document["studies"][study.name]
-            out += [f"{study.name}: {a}" for a in table.arms if plain(today[a]) != plain(then[a]["settings"])]
+            labs = self.document["lab_settings"], lab_settings(LABS[self.document["lab"]], [study.name])
+            for name in table.arms:
+                old, new = (found.get(today[name].method or self.lab.main) for found in labs)
+                if plain(today[name].settings) != plain(then[name]["settings"]) or old != new:
+                    out.append(f"{study.name}: {name}")
         return out
 
 

@@ -124,8 +124,8 @@ def pretrain(
     batch_size: images per step on all devices together; the learning rate follows it [256]
     seed: seed of everything random [0]
     watch: audits to run while training, on a small fixed part of --val, e.g. shape_bias,accuracy,sketch
-    watch_every: epochs between two looks of --watch and of the drift guard [5 % of the time]
-    max_drop: warn when a model that brought weights loses more points of accuracy than this; 0 does not look [3]
+    watch_every: epochs between two evaluations of --watch and of the drift guard [5 % of the time]
+    max_drop: warn when a model that brought weights loses more points of accuracy than this; 0 turns the check off [3]
     stop_on_drop: stop when --max-drop is passed, and keep the last encoder before that
     log: where metrics go beside metrics.jsonl: tensorboard, wandb, mlflow, none; auto is tensorboard where it is installed [auto]
     devices: auto, a number, cpu:2, cuda:4, mps [auto]
@@ -135,15 +135,15 @@ def pretrain(
     precision: auto, 32, bf16, 16 [auto]
     workers: processes that load images: auto or a number [auto]
     steps: stop after this many steps in all, the schedule unchanged
-    negatives: push away images without meaning: patch, texture; for byol also regular (repeatable)
+    negatives: push away images without meaning, see `cuewise list negatives` (repeatable)
     alpha: weight of the negatives, one for all or one per kind; 0 is off [2; byol 0.05]
     alpha_mode: weight inside or outside the exponential: in, out [in]
     num_negatives: negatives of each kind per image [1]
     patch_size: side of the patches as LOW:HIGH in pixels [16:72, scaled with the size]
     patch_augment: change each patch: hflip,vflip,rot90
     texture_data: textures of the images, as `cuewise make texture` wrote them; one set per negative [made on the fly]
-    hard: make negatives harder: mochi, ifm, debiased, hard; its settings are --set hard.* (moco, simclr)
-    leave_out: augmentations to keep a space of their own for, e.g. color,rotation,texture (looc, addone)
+    hard: make negatives harder: mochi, ifm, debiased, hard; its settings are --set hard.* (can, densecl, infomin, moco, simclr)
+    leave_out: augmentations that each get their own embedding space, e.g. color,rotation,texture (looc, addone)
     suppress: filter half of the views against texture: anisotropic, robust, bilateral, cartoon, gaussian; its settings are --set suppress.* (pairing, share, copies, and the filter's own, as steps=10:20)
     generator: a learned suppressor, the run folder of --method pix2pix: also train on what it makes of the images (supervised)
     color_jitter: jitter colours (--no-color-jitter leaves it out) [on]
@@ -170,7 +170,7 @@ def reproduce(
     generator: str | Path | None = None,
     overwrite: bool = False,
 ) -> Result:
-    """Test the papers' claims at lab scale: train, measure over seeds, say what held.
+    """Test the papers' claims at lab scale: train, measure over seeds, report which claims hold.
 
     name: studies to run (see `cuewise list studies`) [all]
     out: folder for the trained arms, results.json, results.md and report.html; a second call continues the first
@@ -179,7 +179,7 @@ def reproduce(
     ood: domains of labelled photographs: a probe is fitted on the first and tested on the others
     test: of the study `tune`: stimuli for that classifier, as conflict=DATA, sketch=DATA, silhouette=DATA
     budget: minutes for all of it together; fewer epochs where needed [as many as the lab is made for]
-    seeds: runs of every arm, each with its own seed; the same seeds in all arms; fewer than 5 are a first look [5]
+    seeds: runs of every arm, each with its own seed; the same seeds in all arms; fewer than 5 are preliminary [5]
     epochs: of every run [the lab's own; up to four times as many where a study's effect comes late]
     jobs: runs side by side: auto (one per core) or a number [auto]
     arms: names of arms to run, with * for any text; claims that need others are then not measured [all]
@@ -264,8 +264,8 @@ def tune(
     batch_size: images per step on all devices together; the learning rate follows it [32]
     seed: seed of everything random [0]
     watch: audits to run while training, on a small fixed part of --val, e.g. shape_bias,accuracy,sketch
-    watch_every: epochs between two looks of --watch and of the drift guard [5 % of the time]
-    max_drop: warn when a model that brought weights loses more points of accuracy than this; 0 does not look [3]
+    watch_every: epochs between two evaluations of --watch and of the drift guard [5 % of the time]
+    max_drop: warn when a model that brought weights loses more points of accuracy than this; 0 turns the check off [3]
     stop_on_drop: stop when --max-drop is passed, and keep the last encoder before that
     log: where metrics go beside metrics.jsonl: tensorboard, wandb, mlflow, none; auto is tensorboard where it is installed [auto]
     devices: auto, a number, cpu:2, cuda:4, mps [auto]
@@ -275,15 +275,15 @@ def tune(
     precision: auto, 32, bf16, 16 [auto]
     workers: processes that load images: auto or a number [auto]
     steps: stop after this many steps in all, the schedule unchanged
-    negatives: push away images without meaning: patch, texture; for byol also regular (repeatable) [patch; none for --away color]
+    negatives: push away images without meaning, see `cuewise list negatives` (repeatable) [patch; none for --away color]
     alpha: weight of the negatives, one for all or one per kind; 0 is off [2]
     alpha_mode: weight inside or outside the exponential: in, out [in]
     num_negatives: negatives of each kind per image [1]
     patch_size: side of the patches as LOW:HIGH in pixels [16:72, scaled with the size]
     patch_augment: change each patch: hflip,vflip,rot90
     texture_data: textures of the images, as `cuewise make texture` wrote them; one set per negative [made on the fly]
-    hard: make negatives harder: mochi, ifm, debiased, hard; its settings are --set hard.* (moco, simclr)
-    leave_out: augmentations to keep a space of their own for, e.g. color,rotation,texture (looc, addone)
+    hard: make negatives harder: mochi, ifm, debiased, hard; its settings are --set hard.* (can, densecl, infomin, moco, simclr)
+    leave_out: augmentations that each get their own embedding space, e.g. color,rotation,texture (looc, addone)
     suppress: filter half of the views against texture: anisotropic, robust, bilateral, cartoon, gaussian; its settings are --set suppress.* (pairing, share, copies, and the filter's own, as steps=10:20) [anisotropic, a third of them; none for --away color]
     generator: a learned suppressor, the run folder of --method pix2pix: also train on what it makes of the images (supervised)
     color_jitter: jitter colours (--no-color-jitter leaves it out) [on]
@@ -368,7 +368,7 @@ def compare(
     saliency_sets: str | int | Path | None = None,
     human: str | int | Path | None = None,
 ) -> Result:
-    """Put several models side by side in one report; runs are audited first, on what --train and --test name.
+    """Put several models side by side in one report; runs are audited first, on the images given by --train and --test.
 
     audit: run or audit folders
     out: folder for report.html
@@ -470,7 +470,7 @@ def probe(
     masks: Sequence[str] | None = None,
     void: Sequence[int] | None = None,
 ) -> Result:
-    """Score an encoder on labelled images: what its features know, or what it learns from there.
+    """Score an encoder on labelled images, frozen or fine-tuned.
 
     kind: linear, knn, fewshot, rotation, finetune, multilabel, detect or segment (see `cuewise list probes`)
     model: a run folder, encoder.safetensors, torchvision/NAME, timm/NAME (add :FILE for weights), open_clip/NAME:FILE, hf:FOLDER, package.module:factory
@@ -484,22 +484,22 @@ def probe(
     out: folder for report.html, probe.json, pictures and the checkpoint of detect and segment
     resume: continue what was interrupted in --out
     overwrite: replace the probe in --out
-    cache: keep features on disk and use them again (--no-cache does not) [on]
+    cache: cache features on disk and reuse them [on]
     device: auto, cpu, cuda, mps [auto]
     preset: fcn (30 epochs, lr 0.01) or densecl (20k steps, auxiliary head) [linear on frozen features]
     body: c4 (ResNets) or fpn (anything with maps, transformers) [the preset's]
-    frozen: train only what is new, the encoder stays as it is
+    frozen: train only what is new, the encoder stays unchanged
     norm: batch norms of the encoder: train or frozen [train]
     scales: short sides in training, LOW:HIGH pixels; --size is that at test [the preset's]
     epochs: passes over the images, the schedule scaled to them [the preset's]
-    steps: the same in optimiser steps
+    steps: length of training in optimiser steps
     batch_size: images per step [the preset's]
     lr: learning rate [the preset's, which follows the batch size]
     shots: images per class, one number or several [5]
     trials: draws of images [10]
     class_map: JSON or CSV that says which training class a class of a test set is, where the names differ
     val: labelled images to choose the rate on [a held-out fifth of --train]
-    seeds: runs from --seed on, of which the mean is given [1]
+    seeds: number of runs, starting at --seed; their mean is reported [1]
     k: neighbours [20]
     temperature: of the votes [0.07]
     augment: with ns, moco or looc: new crops and flips in every epoch, encoded again, as published
@@ -588,7 +588,7 @@ def make(
     address: str | None = None,
     overwrite: bool = False,
 ) -> Result:
-    """Make an image set of another one (textures, diffused, cartoons, corrupted, …), or a table of boxes of its objects.
+    """Make an image set from another one (textures, diffused, cartoons, corrupted, …), or a table of boxes of its objects.
 
     kind: what to make (see `cuewise list makers`)
     src: the images to start from; left out for `cuewise make shapes DST`
@@ -603,7 +603,7 @@ def make(
     seed: seed of everything random; each image has its own, which follows from it and its name [0]
     workers: processes: auto (all cores) or a number; 0 works in this process [auto]
     limit: only the first images
-    dry_run: only measure a sample, and say how long and how large it would be
+    dry_run: only estimate time and size from a sample
     both: also write the originals, next to the results
     subset: the classes to take: imagenet100, or a file that lists them, one per line (as SRC?classes=…)
     grid: a YAML list of settings, one set in a subfolder for each
@@ -624,7 +624,7 @@ def clean(
     *cache: str,
     yes: bool = False,
 ) -> Result:
-    """Show what cuewise keeps in its cache, and delete it; everything there is made again when it is needed.
+    """Show what cuewise keeps in its cache, and delete it; everything in it is recreated on demand.
 
     cache: features, textures, kernels, indexes or permutations [all]
     yes: delete without asking

@@ -112,7 +112,7 @@ def check_target(target: str | None) -> None:
 
 
 def save(text: str, file: Path) -> None:
-    """Write a file whole or not at all; pipes and devices are written to as they are."""
+    """Write a file whole or not at all; pipes and devices are written to directly."""
     if file.exists() and not file.is_file():
         file.write_text(text, encoding="utf-8")
     else:

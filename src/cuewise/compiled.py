@@ -19,6 +19,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from cuewise.folders import is_embedded
+
 _running: dict[str, Any] = {}  # groups that are being compiled
 
 
@@ -77,7 +79,7 @@ def keep_kernels() -> None:
 
 def begin(data: Sequence[str] = ()) -> None:
     """Compile in the background what a run on `data` needs; see `wait`."""
-    for group in ("shapes", "views") if any(d.startswith("shapes") for d in data) else ("views",):
+    for group in ("shapes", "views") if any(is_embedded(d) for d in data) else ("views",):
         _begin(group)
 
 
@@ -90,7 +92,7 @@ def _begin(group: str) -> None:
         quiet: dict[str, Any] = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.DEVNULL)
         try:
             _running[group] = subprocess.Popen([sys.executable, "-m", "cuewise.ahead", group], **quiet)
-        except OSError:  # no process to be had: the first call compiles
+        except OSError:  # no process could be started: the first call compiles
             return
 
 

@@ -22,11 +22,11 @@ ASKING = ("torchvision.ops.roi_align", "timm.layers.typing", "lightning_fabric.w
 
 def put_off() -> None:
     """To be called before the libraries are imported; without effect on those that are."""
-    if not any(isinstance(finder, Asking) for finder in sys.meta_path):
-        sys.meta_path.insert(0, Asking())
+    if not any(isinstance(finder, CompilerFinder) for finder in sys.meta_path):
+        sys.meta_path.insert(0, CompilerFinder())
 
 
-class Asking(MetaPathFinder):
+class CompilerFinder(MetaPathFinder):
     """Finds the files that ask, and runs them with the stand-in."""
 
     def find_spec(

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import shutil
 import socket
 import sys
@@ -157,7 +158,7 @@ def check_folder(
 ) -> bool:
     """Whether OUT holds something to resume; an error where it may not be written. Nothing is deleted."""
     if out.is_symlink() and not out.exists():
-        raise UserError(f"--out {out} is a link that leads nowhere; name a folder")
+        raise UserError(f"--out {out} is a broken link; name a folder")
     if out.exists() and not out.is_dir():
         raise UserError(f"--out {out} is a file; name a folder")
     refuse_if_locked(out)
@@ -197,6 +198,11 @@ def _refuse_deletion(out: Path, content: Content, found: str | None, reads: Iter
             raise UserError(f"--overwrite would delete {path}, which this command reads; name another --out")
 
 
+def is_embedded(spec: str) -> bool:
+    """Whether DATA is the embedded set, not a folder whose name begins like it."""
+    return re.match(r"shapes($|[:?])", spec) is not None
+
+
 def _file_of(spec: str) -> Path | None:
     """The file or folder on disk that a DATA or MODEL names, if it names one."""
     for text in (spec.partition("?")[0], spec.rpartition(":")[2].partition("?")[0]):
@@ -229,7 +235,7 @@ def write_mark(out: Path, kind: str, **more: Any) -> None:
 
 
 def _set_aside(out: Path, kind: str) -> None:
-    """Move what is there into OUT/.cuewise/replaced: in the same folder, so links and mount points stay as they are."""
+    """Move what is there into OUT/.cuewise/replaced: in the same folder, so links and mount points stay unchanged."""
     replaced = out / HIDDEN / "replaced"
     shutil.rmtree(replaced, ignore_errors=True)
     replaced.mkdir(parents=True)

@@ -316,7 +316,7 @@ def test_dogs_from_the_verb(tmp_path: Path) -> None:
     assert "--superclasses imagenet-dogs" in document["command"]
 
 
-def test_nothing_to_ask_is_said(tmp_path: Path) -> None:
+def test_nothing_to_ask_is_reported(tmp_path: Path) -> None:
     subject = prepared(tmp_path, [TRAIN], ["shapes:conflict?n=64&size=32"])
     subject.test = []
     for ask in (confidence, saliency):

@@ -121,7 +121,7 @@ def test_every_image_is_decoded_once_for_all_models_and_audits(
     assert "color/grey/accuracy" in {row[0] for row in result["comparison"]["rows"]}
 
 
-def test_sets_of_the_same_names_are_told_apart(tmp_path: Path) -> None:
+def test_sets_of_the_same_names_are_distinguished(tmp_path: Path) -> None:
     one, two = (open_data(str(photos(tmp_path / n, 2, seed=s))) for n, s in (("one", 0), ("two", 1)))
     assert data_key(one) != data_key(two)
     assert data_key(one) != data_key(one.select([0, 1]))

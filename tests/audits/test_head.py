@@ -57,7 +57,7 @@ def test_the_sixteen_categories() -> None:
 
 
 @pytest.mark.parametrize("content", ["[", '{"cat": 3}', '{"cat": [0.5]}', "[1, 2]", "{}"])
-def test_bad_class_maps_are_told(content: str, tmp_path: Path) -> None:
+def test_bad_class_maps_are_reported(content: str, tmp_path: Path) -> None:
     (tmp_path / "m.json").write_text(content)
     with pytest.raises(UserError, match="give"):
         read_class_map(tmp_path / "m.json")

@@ -65,7 +65,7 @@ def blobs(n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
     return X.astype(np.float32), y.astype(np.int64)
 
 
-def test_the_head_that_tells_a_class_gets_its_share() -> None:
+def test_the_head_that_determines_a_class_gets_its_share() -> None:
     X, y = blobs(400, 0)
     probe = LinearProbe().fit(X, y)
     shares = contributions(weights_on_features(probe), X, y, BLOCKS)
@@ -109,7 +109,7 @@ TRAIN, TEST = "shapes:aligned?n=160&size=32&rho=1", "shapes:aligned?n=96&size=32
 
 @pytest.mark.slow
 @pytest.mark.parametrize("space", ["", "#z0+color", "#all"])
-def test_the_audit_tells_the_share_of_each_head(run: Path, tmp_path: Path, space: str) -> None:
+def test_the_audit_determines_the_share_of_each_head(run: Path, tmp_path: Path, space: str) -> None:
     _, document = audit_models([f"{run}{space}"], tmp_path, train=[TRAIN], test=[TEST], only=["heads"])[0]
     spaces = ["z0", "color"] if space == "#z0+color" else ["z0", "color", "rotation"]
     scores = {s["name"]: s for s in document["scores"]}

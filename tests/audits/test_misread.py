@@ -110,7 +110,7 @@ def test_corrupted_sets(tmp_path: Path) -> None:
     train, test = paint(tmp_path / "train", 0), paint(tmp_path / "test", 1)
     one, two = (tree(tmp_path / n, test, True, {"fog": (1,)}) for n in ("c1", "c2"))
     options: dict[str, Any] = {"only": "corruption", "size": 16}
-    with pytest.raises(UserError, match="c1 is the corrupted set already"):
+    with pytest.raises(UserError, match="only one corrupted set can be given; c1 is already one"):
         audit(MODEL, train=str(train), test=[str(one), str(two)], out=tmp_path / "a", **options)
     own = classifier(tmp_path, 18)
     names = {name.name: [k] for k, name in enumerate(sorted(train.iterdir()))}

@@ -43,7 +43,7 @@ def test_a_model_may_return_a_tuple_or_a_dict(form: str, images: str, tmp_path: 
     assert scores_of(tmp_path / "a")["head/set/accuracy"]["value"] == 1.0
 
 
-def test_nan_everywhere_is_said(images: str, tmp_path: Path) -> None:
+def test_nan_everywhere_is_reported(images: str, tmp_path: Path) -> None:
     with pytest.raises(UserError, match="NaN or infinity for every image"):
         audit(f"{ODD}:gives_nan", out=str(tmp_path / "a"), test=[images], class_map=class_map(tmp_path), size=32,
               only="accuracy,color,domains")  # fmt: skip

@@ -17,6 +17,7 @@ from cuewise.audits.reference import Validity
 from cuewise.audits.saved import Saved
 from cuewise.audits.shape_bias import judge_validity
 from cuewise.cli import main
+from cuewise.folders import is_embedded
 from cuewise.report.folders import own_data
 from cuewise.scores import proportion
 from tests.audits.small_models import ENCODER, Odd, class_map, classifier, conflicts, photos
@@ -133,6 +134,17 @@ def test_runs_of_different_images_are_asked_about_the_embedded_ones(
              epochs=1, steps=1, workers="0", devices="cpu:1")  # fmt: skip
     assert own_data([Path(folders[0]), other]) == ([], [])
     assert own_data([other, other]) == ([], [])
+
+
+def test_nothing_is_compared_with_itself(runs: tuple[Path, list[str]], tmp_path: Path) -> None:
+    _, folders = runs
+    with pytest.raises(UserError, match="is given twice"):
+        compare(folders[0], folders[0], out=tmp_path / "out")
+
+
+def test_a_folder_may_be_called_like_the_embedded_set() -> None:
+    assert [is_embedded(spec) for spec in ("shapes", "shapes:fine?n=3", "shapes?n=3")] == [True] * 3
+    assert [is_embedded(spec) for spec in ("shapes-photos", "shapes/a", "shapes.zip")] == [False] * 3
 
 
 @pytest.mark.parametrize(

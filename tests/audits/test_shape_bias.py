@@ -42,7 +42,7 @@ def test_the_definition(tmp_path: Path) -> None:
     assert ["car", 1, 0, 0, 1, None] in table["rows"]
 
 
-def test_several_subjects_are_told_apart(tmp_path: Path) -> None:
+def test_several_subjects_are_distinguished(tmp_path: Path) -> None:
     rows = ROWS + [("other", *r[1:4], r[3]) for r in ROWS]
     names = [s["name"] for s in score(str(write(tmp_path / "d.csv", rows)))["scores"]]
     assert "shape_bias/m" in names
@@ -81,7 +81,7 @@ def test_stimulus_names(name: str, cues: tuple[str, str] | None) -> None:
         ("subject,image,shape,texture,response\na,b,c,d," + "x" * 200_000, "is a broken CSV"),
     ],
 )
-def test_bad_tables_are_told(tmp_path: Path, text: str, message: str) -> None:
+def test_bad_tables_are_reported(tmp_path: Path, text: str, message: str) -> None:
     (tmp_path / "d.csv").write_text(text)
     with pytest.raises(UserError, match=message):
         score(str(tmp_path / "d.csv"))

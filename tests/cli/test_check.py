@@ -102,7 +102,7 @@ def test_a_module_is_searched_for_members(work: Path, monkeypatch: pytest.Monkey
 @pytest.mark.parametrize(
     ("spec", "error"),
     [
-        ("my_members:np", "is no member of any kind"),
+        ("my_members:np", "is not a member of any kind"),
         ("json", "defines no member"),
         ("nowhere_at_all", "cannot import nowhere_at_all"),
         ("my_members:Aling", "did you mean Align?"),

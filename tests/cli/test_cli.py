@@ -292,7 +292,9 @@ def test_results_for_programs_appear_whole_and_are_checked_first(
     assert "moco" in json.loads(file.read_text())
 
 
-def test_an_option_that_took_the_model_is_said(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_an_option_that_took_the_model_is_reported(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
     words = ["--train", "shapes", "runs/a", "--out", str(tmp_path / "o")]
     assert main(["audit", *words]) == 2
     assert "so write cuewise audit MODEL… first" in capsys.readouterr().err

@@ -73,7 +73,7 @@ def test_a_worker_killed_in_the_middle_changes_nothing(cluster: Any, photos: Pho
 
 
 @pytest.mark.cluster
-def test_goes_on_where_the_local_engine_stopped(cluster: Any, photos: Photos, tmp_path: Path) -> None:
+def test_resumes_where_the_local_engine_stopped(cluster: Any, photos: Photos, tmp_path: Path) -> None:
     source = photos(5)
     make_set("cue-conflict", source, tmp_path / "a", workers=0, set={"n": 12}, limit=4)
     result = make_set("cue-conflict", source, tmp_path / "a", engine="ray", set={"n": 12})

@@ -328,7 +328,7 @@ def test_every_setting_of_labels_acts_or_is_refused(data: Dataset, extra: dict[s
     assert acted == (key == "noise" or (bool(extra) and key != "restart"))
 
 
-def test_what_is_said_of_negatives_without_any(data: Dataset) -> None:
+def test_what_is_reported_of_negatives_without_any(data: Dataset) -> None:
     for option, value in (("alpha", 2.0), ("alpha_mode", "in"), ("num_negatives", 2), ("patch_size", "3:5"),
                           ("patch_augment", ["hflip"]), ("texture_data", ["x"])):  # fmt: skip
         with pytest.raises(UserError, match=r"add --negatives (patch|texture)"):

@@ -169,7 +169,7 @@ def test_variants_of_the_asked_kinds_only():
     assert all(out.shape == grey.shape for _, _, out in found)
 
 
-def test_the_key_of_a_variant_is_stable_and_tells_all_four_apart():
+def test_the_key_of_a_variant_is_stable_and_distinguishes_all_four():
     keys = [
         (0, "a", "fog", 1),
         (1, "a", "fog", 1),

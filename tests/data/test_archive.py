@@ -100,7 +100,7 @@ def test_odd_members(tmp_path):
     assert "method 14" in found["d/lzma.png"]
 
 
-def test_encrypted_members_are_said(tmp_path):
+def test_encrypted_members_are_reported(tmp_path):
     path = zip_of(tmp_path / "a.zip", PETS)
     data = bytearray(path.read_bytes())
     data[data.index(b"PK\x01\x02") + 8] |= 1
@@ -149,7 +149,7 @@ def test_a_damaged_member_is_broken_when_read(tmp_path):
 
 
 @pytest.mark.parametrize("keep", [0.3, 0.999])
-def test_a_cut_zip_is_said(tmp_path, keep):
+def test_a_cut_zip_is_reported(tmp_path, keep):
     path = zip_of(tmp_path / "a.zip", PETS)
     data = path.read_bytes()
     path.write_bytes(data[: int(len(data) * keep)])

@@ -42,7 +42,7 @@ def test_a_flat_folder_has_no_labels(write, tmp_path):
     assert ds.classes == ()
 
 
-def test_a_few_loose_images_are_skipped_and_said(write, tmp_path):
+def test_a_few_loose_images_are_skipped_and_reported(write, tmp_path):
     for name in ["s/dog/a.jpg", "s/cat/a.jpg", "s/cover.jpg"]:
         write(name)
     ds = open_data(tmp_path / "s")

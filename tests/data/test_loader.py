@@ -158,7 +158,7 @@ def damaged(write, tmp_path):
 
 
 @pytest.mark.parametrize("workers", [0, 2])
-def test_a_broken_image_gives_way_to_the_next_and_is_said_once(damaged, workers):
+def test_a_broken_image_gives_way_to_the_next_and_is_reported_once(damaged, workers):
     assert len(damaged) == 12  # they look whole until they are decoded
     loader = Loader(damaged, look, batch_size=4, seed=1, workers=workers, shuffle=False)
     batches = list(loader.batches(epochs=3))
@@ -206,7 +206,7 @@ def uneven(sample, rng):
 
 
 @pytest.mark.parametrize("workers", [0, 1])
-def test_a_wrong_transform_is_told_as_it_is(ds, workers):
+def test_the_error_of_a_wrong_transform_is_reported_unchanged(ds, workers):
     with pytest.raises(ValueError, match="shape"):
         list(Loader(ds, uneven, batch_size=4, seed=0, workers=workers).batches())
 

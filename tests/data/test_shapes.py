@@ -184,7 +184,7 @@ def test_aligned_pairs_shape_and_texture_with_probability_rho(rho: float) -> Non
         assert others.min() > 0.7 * others.mean()
 
 
-def test_conflict_never_agrees_and_its_names_tell_both() -> None:
+def test_conflict_never_agrees_and_its_names_identify_both() -> None:
     made = ShapeSet("conflict", n=3000)
     shape, texture = made.columns["shape"], made.columns["texture"]
     assert not (shape == texture).any()
@@ -327,7 +327,7 @@ def parts(split: str, n: int, size: int, **options: object) -> tuple[np.ndarray,
 
 
 @pytest.mark.parametrize("split", ["aligned", "texture_only", "conflict"])
-def test_colour_alone_does_not_tell_the_class(split: str) -> None:
+def test_colour_alone_does_not_determine_the_class(split: str) -> None:
     """Neither the mean colour nor the corner's, by nearest centroid and by nearest neighbour."""
     x, y, u, v = parts(split, 4800, 16)
     chance = 1 / 16 + 0.04
@@ -352,7 +352,7 @@ def texture_statistics(images: np.ndarray) -> np.ndarray:
 
 
 @pytest.mark.slow
-def test_texture_statistics_tell_the_texture() -> None:
+def test_texture_statistics_identify_the_texture() -> None:
     x, y, u, v = parts("texture_only", 1600, 64)
     assert nearest_centroid(texture_statistics(x), y, texture_statistics(u), v) > 0.6
 
@@ -363,7 +363,7 @@ def test_texture_can_be_read_on_an_object_too() -> None:
     assert nearest_centroid(texture_statistics(x), y, texture_statistics(u), v) > 0.2
 
 
-def test_silhouettes_tell_the_shape() -> None:
+def test_silhouettes_identify_the_shape() -> None:
     x, y, u, v = parts("silhouette", 1600, 32)
 
     def dark(images: np.ndarray) -> np.ndarray:

@@ -14,7 +14,7 @@ import torch.distributed as dist
 import torch.multiprocessing as mp
 from torch.nn.parallel import DistributedDataParallel
 
-from cuewise.train.distributed import Everyone
+from cuewise.train.distributed import ProcessGroup
 from tests.methods.conftest import in_double, small_batch, small_method
 from tests.methods.looc_loop import loop_looc
 
@@ -48,7 +48,7 @@ def worker(rank: int, port: int, folder: str) -> None:
     out = []
     for n in range(4):
         m = build(n)
-        m.comm = Everyone()
+        m.comm = ProcessGroup()
         module = DistributedDataParallel(m, broadcast_buffers=False)
         found = step(m, module, slice(rank * BATCH // 2, (rank + 1) * BATCH // 2))
         dist.all_reduce(found["loss"])

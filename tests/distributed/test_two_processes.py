@@ -16,7 +16,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 from cuewise.methods import Negatives, methods
 from cuewise.methods.hard import IFM, Debiased, Hard, MoCHi, Reweighted
-from cuewise.train.distributed import Everyone
+from cuewise.train.distributed import ProcessGroup
 from tests.contract.test_methods import CASES, IDS
 from tests.methods.conftest import in_double, small_batch, small_method
 
@@ -99,7 +99,7 @@ def worker(rank: int, port: int, cases: list[Case], folder: str) -> None:
     out = []
     for case in cases:
         m = build(*case)
-        m.comm = Everyone()
+        m.comm = ProcessGroup()
         module = DistributedDataParallel(m, broadcast_buffers=False)
         found = run(m, module, slice(rank * BATCH // 2, (rank + 1) * BATCH // 2))
         dist.all_reduce(found["losses"])
@@ -141,7 +141,7 @@ def gathered(rank: int, port: int, folder: str) -> None:
     os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port))
     dist.init_process_group("gloo", rank=rank, world_size=2)
     x = torch.arange(4.0).view(2, 2).add(10 * rank).requires_grad_(True)
-    everyone: Tensor = Everyone().gather(x)
+    everyone: Tensor = ProcessGroup().gather(x)
     (everyone * torch.arange(8.0).view(4, 2) * (rank + 1)).sum().backward()
     torch.save({"rows": everyone.detach(), "grad": x.grad}, Path(folder) / f"{rank}.pt")
     dist.destroy_process_group()

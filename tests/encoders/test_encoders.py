@@ -302,7 +302,7 @@ def test_the_card_beside_the_weights(run: Path) -> None:
         ("timm/test_resnet:mine.safetensors", "the weights in mine.safetensors do not fit timm/test_resnet"),
     ],
 )
-def test_a_model_without_its_library_is_told_how_it_is_written(
+def test_the_error_of_a_model_without_its_library_says_how_it_is_written(
     spec: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     save_file({"other": torch.zeros(2)}, str(tmp_path / "mine.safetensors"))

@@ -309,7 +309,7 @@ def test_zero_shot_by_hand() -> None:
     assert torch.allclose(head(torch.tensor([[3.0, 4.0]])), torch.tensor([[3.0, 4.0]]))
 
 
-def test_class_names_as_they_are_said() -> None:
+def test_class_names_as_people_say_them() -> None:
     assert spoken("n02123045") == "tabby"
     assert spoken("polar_bear") == "polar bear"
 

@@ -65,7 +65,7 @@ def test_a_classifier_is_taken_off(model, dim: int, classes: int, capsys: pytest
     assert encoder.card.weights == {"code": type(module).__name__}
 
 
-def test_a_projection_is_kept_and_said(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_projection_is_kept_and_reported(capsys: pytest.CaptureFixture[str]) -> None:
     encoder = load_encoder(Net("projection", 9), size=32)
     assert encoder.dim == 9
     assert "'projection.2' (9 numbers), which is taken for features" in capsys.readouterr().err

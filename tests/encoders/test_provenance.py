@@ -1,4 +1,4 @@
-"""Which weights an encoder has is recorded, random ones are said loudly, published ones are fetched only on request."""
+"""The origin of weights is recorded, random weights trigger a prominent warning, published ones are fetched only on request."""
 
 from __future__ import annotations
 
@@ -20,7 +20,9 @@ from cuewise.encoders.load import save_encoder, with_pretrained
 TINY = "cuewise/resnet-tiny?width=8"
 
 
-def test_random_weights_are_said(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_random_weights_are_reported(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert load_encoder(TINY).card.weights == "random"
     result = embed(TINY, str(folder), out=str(tmp_path / "e.npz"), size=16)
     assert result["weights"] == "random"

@@ -110,7 +110,7 @@ def test_the_page_and_the_document(two: Path, tmp_path: Path) -> None:
     ].keys() == {"size"}
 
 
-def test_too_little_to_judge_is_said(tmp_path: Path) -> None:
+def test_too_little_to_judge_is_reported(tmp_path: Path) -> None:
     few = folder_of(tmp_path / "few", {f"{c}/{i}.png": picture(i) for c in "ab" for i in range(2)})
     flat = folder_of(tmp_path / "flat", {f"{i}.png": picture(i) for i in range(3)})
     out = cuewise.inspect(few, flat, out=tmp_path / "out", workers=0)

@@ -27,21 +27,21 @@ def judged(kind: str, seed: int = 0):
     return judge(clue, labels, np.arange(N), "clue/accuracy", seed)
 
 
-def test_a_clue_that_tells_is_found() -> None:
+def test_a_clue_that_determines_the_class_is_found() -> None:
     assert judged("linear").predicts
     assert judged("linear").accuracy.value > 0.7
     assert judged("crossed").predicts  # neither column alone does
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_noise_tells_nothing(seed: int) -> None:
+def test_noise_determines_nothing(seed: int) -> None:
     found = judged("noise", seed)
     assert not found.predicts
     assert found.accuracy.low <= 0.25 + 0.06
     assert abs(found.shuffled[0] - 0.25) < 0.04
 
 
-def test_an_unbalanced_set_is_not_told_by_its_majority() -> None:
+def test_an_unbalanced_set_is_not_determined_by_its_majority() -> None:
     rng = np.random.default_rng(0)
     labels = (rng.random(N) < 0.1).astype(np.int64)
     found = judge(rng.standard_normal((N, 3)).astype(np.float32), labels, np.arange(N), "x/accuracy")
@@ -50,7 +50,7 @@ def test_an_unbalanced_set_is_not_told_by_its_majority() -> None:
 
 
 @pytest.mark.slow
-def test_copies_stay_in_one_fold_and_do_not_tell() -> None:
+def test_copies_stay_in_one_fold_and_determine_nothing() -> None:
     """A clue that identifies the image predicts the label of its copy; with copies apart noise would look like a cue."""
     rng = np.random.default_rng(0)
     groups = np.repeat(np.arange(N // 2), 2)

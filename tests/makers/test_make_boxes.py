@@ -135,7 +135,7 @@ def test_functions_of_ones_own(photos: Photos, tmp_path: Path) -> None:
     np.testing.assert_array_equal(corners(tmp_path / "a", "cat/000.jpg"), [[12, 10, 36, 30], [0, 0, 48, 10]])
     cuewise.make("boxes", source, str(tmp_path / "b"), with_=f"{__name__}:scored", workers=0, set=["k=1"])
     np.testing.assert_array_equal(corners(tmp_path / "b", "cat/000.jpg"), [[2, 2, 12, 12]])
-    with pytest.raises(UserError, match="N×4 numbers are wanted"):
+    with pytest.raises(UserError, match="expected N×4 numbers"):
         cuewise.make("boxes", source, str(tmp_path / "c"), with_=f"{__name__}:wrong", workers=0)
 
 

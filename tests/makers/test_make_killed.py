@@ -195,7 +195,7 @@ def test_a_line_cut_off_in_a_journal_counts_for_nothing(photos: Photos, tmp_path
 
 
 @pytest.mark.kill
-def test_ctrl_c_says_how_to_go_on(photos: Photos, tmp_path: Path, cue: Any) -> None:
+def test_ctrl_c_says_how_to_resume(photos: Photos, tmp_path: Path, cue: Any) -> None:
     cue("slow", slow)
     source, out = photos(40), tmp_path / "out"
     run = start(source, out)
@@ -262,7 +262,7 @@ def test_workers_that_never_live_are_an_error(photos: Photos, tmp_path: Path, cu
 
 @pytest.mark.slow
 @pytest.mark.parametrize("workers", [0, 2])
-def test_a_full_disk_is_said_and_the_run_goes_on_later(
+def test_a_full_disk_is_reported_and_the_run_resumes_later(
     photos: Photos, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, workers: int
 ) -> None:
     source, out = photos(5), tmp_path / "out"

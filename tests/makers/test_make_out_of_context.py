@@ -54,7 +54,9 @@ def made(sets: dict[str, str], out: Path, *more: str) -> list[dict[str, str]]:
 
 
 @pytest.mark.slow
-def test_objects_are_pasted_and_the_table_tells_which_are_out(sets: dict[str, str], tmp_path: Path) -> None:
+def test_objects_are_pasted_and_the_table_identifies_which_are_out(
+    sets: dict[str, str], tmp_path: Path
+) -> None:
     lines = made(sets, tmp_path / "out")
     by_row = {r["name"]: r for r in rows(tmp_path / "out")}
     seen = set()

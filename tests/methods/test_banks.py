@@ -16,7 +16,7 @@ import torch
 from cuewise import UserError, export, pretrain
 from cuewise.encoders import load_encoder
 from cuewise.encoders.lab import rgb_to_lab
-from cuewise.methods import Alone
+from cuewise.methods import SingleProcess
 from cuewise.methods.bank import Bank, BankSettings
 from cuewise.methods.infomin import tiles
 from cuewise.objectives.bank_nce import bank_nce, log_partition
@@ -85,7 +85,7 @@ def test_the_bank_starts_spread_moves_by_half_and_fixes_z_once() -> None:
 def test_noise_is_never_the_image_itself_and_reaches_all_others() -> None:
     m: Any = small_method("insdis", images=6, noise=200)
     index = torch.arange(6)
-    others = m.bank.others(index, Alone(), m.generator)
+    others = m.bank.others(index, SingleProcess(), m.generator)
     assert others.shape == (6, 200)
     for i in range(6):
         assert {int(x) for x in others[i]} == set(range(6)) - {i}

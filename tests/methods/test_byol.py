@@ -38,7 +38,7 @@ def test_patch_and_regular_terms_add_up(monkeypatch: pytest.MonkeyPatch) -> None
     assert float(step.loss.detach()) == pytest.approx(total / 16, rel=1e-5)
 
 
-def test_too_strong_a_repulsion_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+def test_too_strong_a_repulsion_is_reported(capsys: pytest.CaptureFixture[str]) -> None:
     small_method("byol", negatives=Negatives(("patch", "regular"), (0.05, 0.05)))
     assert capsys.readouterr().err == ""
     small_method("byol", negatives=Negatives(("patch",), (0.5,), 2))

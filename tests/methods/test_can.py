@@ -12,7 +12,7 @@ from cuewise.config import resolve
 from cuewise.encoders.load import build, load_encoder
 from cuewise.methods import Method, Negatives, Setup, method
 from cuewise.methods.masking import Draws, visible_patches
-from cuewise.methods.method import Alone
+from cuewise.methods.method import SingleProcess
 from cuewise.train.optim import build_optimizer, lr_factor, scaled_lr
 from tests.contract.test_methods import train
 from tests.methods.conftest import small_batch, small_method
@@ -117,7 +117,7 @@ def test_masks_and_noise_are_the_same_however_images_are_shared_out() -> None:
         assert keep is not None
         return [keep, *draws.noise(x, 0.05)]
 
-    whole, halves = drawn(Alone(), 8), [drawn(Half(rank), 4) for rank in range(2)]
+    whole, halves = drawn(SingleProcess(), 8), [drawn(Half(rank), 4) for rank in range(2)]
     for i, expected in enumerate(whole):
         assert torch.equal(torch.cat([half[i] for half in halves]), expected)
 

@@ -11,9 +11,10 @@ import torch
 import yaml
 
 from cuewise import UserError, pretrain
-from cuewise.config import resolve
+from cuewise.config import Config, resolve
 from cuewise.methods import Negatives, methods
 from cuewise.methods.hard import HARD, IFM, Debiased, MoCHi, Reweighted
+from cuewise.options import options_of
 from cuewise.train.log import read_metrics
 from tests.contract.test_methods import train
 from tests.methods.conftest import small_batch, small_method
@@ -21,6 +22,10 @@ from tests.methods.conftest import small_batch, small_method
 TAKERS = sorted(name for name, m in methods().items() if m.takes_hard)
 PATCH = Negatives(("patch",), (2.0,))
 FOUR = [MoCHi(6, 7, 5, start=0.0), IFM(), Debiased(), Reweighted()]
+
+
+def test_the_help_names_the_methods_that_take_it() -> None:
+    assert options_of(Config)["hard"].help.endswith(f"({', '.join(TAKERS)})")
 
 
 @cache

@@ -91,7 +91,7 @@ def test_what_has_no_meaning_is_refused() -> None:
     ):
         with pytest.raises(UserError, match=words):
             kind.check(Setup(settings))
-    with pytest.raises(UserError, match="act in the contrast"):
+    with pytest.raises(UserError, match="only affect the contrastive term"):
         kind.check(Setup(Settings(contrast=0), Negatives(("patch",), (2.0,))))
 
 

@@ -184,7 +184,7 @@ def test_scores_on_conflict_images_over_draws() -> None:
         assert (found.value, found.low, found.high) == pytest.approx(widened(wilson(hits, n), draws))
 
 
-def test_nothing_to_ask_about_is_said() -> None:
+def test_nothing_to_ask_about_is_reported() -> None:
     data = Images(["cat1-boat1.png", "x.png"], KNOWN)
     with pytest.raises(
         Unasked, match=r"^set: no image can be asked about; left out: 1 images whose name .*, 1 images with"

@@ -66,7 +66,7 @@ def test_patches_are_cut_row_by_row_and_put_back():  # type: ignore[no-untyped-d
     torch.testing.assert_close(unpatchify(patches, 4, (2, 3)), x, rtol=0, atol=0)
 
 
-def test_noise_level_equals_the_loop_and_tells_levels_apart():  # type: ignore[no-untyped-def]
+def test_noise_level_equals_the_loop_and_distinguishes_levels():  # type: ignore[no-untyped-def]
     sigma, width, largest = torch.tensor([0.0, 0.01, 0.05], dtype=torch.float64), 16, 0.05
     found = noise_level(sigma, width, largest)
     for i, s in enumerate(sigma.tolist()):

@@ -190,7 +190,7 @@ def test_the_numbers_in_words() -> None:
     assert interval_text(0.5, math.nan, 0.7) == "+0.500"
 
 
-def test_fewer_than_five_seeds_are_said() -> None:
+def test_fewer_than_five_seeds_are_reported() -> None:
     assert few_seeds(5) == few_seeds(6) == ""
     assert few_seeds(4).startswith("4 seeds, and 5 or more are needed")
     assert few_seeds(1).startswith("1 seed, and 5 or more")

@@ -94,7 +94,7 @@ def test_differences_are_paired_by_seed(peer: Any) -> None:
     assert "+5.0 points [+5.0, +5.0]" in own
 
 
-def test_a_difference_against_us_is_said(peer: Any) -> None:
+def test_a_difference_against_us_is_reported(peer: Any) -> None:
     assert "-10.0 points" in peer.table(rows((0.4, 0.3), (0.5, 0.4)))
 
 

@@ -124,7 +124,7 @@ def test_two_models_of_which_one_has_a_dial_more() -> None:
     )
 
 
-def test_a_sweep_is_told_by_its_ends() -> None:
+def test_a_sweep_is_described_by_its_ends() -> None:
     def arm(name: str, hits: int, alpha: float) -> dict[str, Any]:
         cues = {"negatives": ["patch"], "alpha": [alpha]} if alpha else {}
         document = audit(name, hits, cues=cues)
@@ -141,7 +141,7 @@ def test_a_sweep_is_told_by_its_ends() -> None:
     assert "from 25.0\u00a0% to 62.5\u00a0% (means over 1 and 2 models)" in seeds
 
 
-def test_without_shape_bias_only_accuracies_are_told() -> None:
+def test_without_shape_bias_only_accuracies_are_reported() -> None:
     scores = [
         {"name": n, "value": v, "low": v, "high": v, "n": 9, "protocol": "p"}
         for n, v in (("head/photos/accuracy", 0.5), ("sketch/accuracy", 0.2), ("confidence/photos", 0.99))

@@ -156,7 +156,7 @@ def test_published_values_only_for_the_published_stimuli(tmp_path: Path) -> None
         assert ("humans 96\u00a0%" in page) is shown
 
 
-def test_equal_model_names_are_told_apart() -> None:
+def test_equal_model_names_are_distinguished() -> None:
     assert [a.name for a in read_audits([{"model": {"name": "m"}}] * 3, [Path()] * 3)] == [
         "m",
         "m (2)",
@@ -183,7 +183,7 @@ def test_long_series_are_thinned_and_keep_their_ends() -> None:
     assert (series["x"][0], series["x"][-1]) == (0, 49_999)
 
 
-def test_numbers_are_said_as_people_say_them() -> None:
+def test_numbers_are_worded_as_people_say_them() -> None:
     shares = (
         "shape_bias",
         "knn/photos",
@@ -225,7 +225,7 @@ def test_numbers_are_said_as_people_say_them() -> None:
     assert (title_of("x<y"), title_of("my_score/of_this")) == ("X<y", "My score · of this")
 
 
-def test_model_card_tells_the_run(tmp_path: Path) -> None:
+def test_model_card_identifies_the_run(tmp_path: Path) -> None:
     run = tmp_path / "averse"
     run.mkdir()
     path = write_card(
@@ -273,7 +273,7 @@ RANDOM, TRAINED = "random", {"file": "w.safetensors", "sha256": "ab" * 32}
 
 
 @pytest.mark.parametrize(("weights", "loud"), [(RANDOM, True), (TRAINED, False), (None, False)])
-def test_random_weights_are_loud_and_weights_are_on_every_card(
+def test_random_weights_are_prominent_and_weights_are_on_every_card(
     weights: Any, loud: bool, tmp_path: Path
 ) -> None:
     d = document("m", 0, 0.3, tmp_path, 1)
@@ -301,7 +301,7 @@ def test_every_card_has_a_chance_level_or_says_how_to_read_it() -> None:
                 assert kind.reading, kind.pattern
 
 
-def test_chance_is_drawn_and_said(tmp_path: Path) -> None:
+def test_chance_is_drawn_and_reported(tmp_path: Path) -> None:
     score = {"name": "sketch/accuracy", "value": 0.3, "low": 0.2, "high": 0.4, "n": 100, "protocol": "p"}
     d = {"model": {"name": "m"}, "scores": [score], "chance": {"sketch/accuracy": 0.125}}
     page = write_report([d], tmp_path).read_text(encoding="utf-8")

@@ -179,7 +179,7 @@ def test_a_changed_protocol_measures_again_without_training(done: Path) -> None:
     assert [p.stat().st_mtime_ns for p in (done / "arms").rglob("last.ckpt")] == checkpoints
 
 
-def test_the_hash_tells_what_matters(tmp_path: Path) -> None:
+def test_the_hash_identifies_what_matters(tmp_path: Path) -> None:
     def name(**changes: object) -> str:
         return Path(job_of(merge(LAB.config({}, "moco", 0, 1), changes), tmp_path, ()).folder).name
 

@@ -234,6 +234,20 @@ def test_settings_that_changed_are_named(add: Callable[..., Path], pages: Module
     )
 
 
+def test_a_lab_that_changed_is_named(add: Callable[..., Path], pages: ModuleType) -> None:
+    """An optimiser that the lab gives all arms of a method is in no arm's own settings."""
+    docs = add(document(["looc-addone"], 0.2), "mine")
+    file = docs / "results" / "mine.json"
+    stored = json.loads(file.read_text())
+    assert set(stored["lab_settings"]) == {"addone", "looc", "moco"}
+    stored["lab_settings"]["moco"]["optim"]["lr"] = 0.5
+    file.write_text(json.dumps(stored))
+    pages.write(docs / "results", docs)
+    assert (
+        "**Settings have changed since** in looc-addone: MoCo." in (docs / "results-details.md").read_text()
+    )
+
+
 def test_every_command_and_recipe_of_the_papers_exists(pages: ModuleType) -> None:
     rows = [r for part in sys.modules["results_papers"].PAPERS.values() for r in part]
     assert len(rows) > 20

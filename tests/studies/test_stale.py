@@ -10,7 +10,7 @@ import pytest
 from cuewise import UserError, make
 from cuewise.data.overlap import identity
 from cuewise.studies.claims import HELD, LEANING, Claim, above
-from cuewise.studies.jobs import digest_of_start
+from cuewise.studies.jobs import digest_of_start, job_of
 from cuewise.studies.labs import SHAPES, TUNING, lab_of
 from cuewise.studies.measures.measure import find_measure
 from cuewise.studies.run import run_studies, with_method
@@ -40,6 +40,51 @@ def test_other_weights_at_the_same_place_make_other_arms(tmp_path: Path) -> None
     file.write_bytes(b"two")
     assert digest_of_start(str(file)) != before[0]
     assert digest_of_start("cuewise/resnet-tiny?width=8") == digest_of_start("") == []
+
+
+def test_weights_are_found_wherever_a_model_names_them(tmp_path: Path) -> None:
+    folder = tmp_path / "model"
+    folder.mkdir()
+    (folder / "model.safetensors").write_bytes(b"one")
+    specs = (
+        str(folder),
+        f"hf:{folder}",
+        f"{folder}#space",
+        f"own.module:factory:{folder / 'model.safetensors'}",
+    )
+    before = [digest_of_start(spec) for spec in specs]
+    assert before[0]
+    assert all(digest == before[0] for digest in before)
+    (folder / "model.safetensors").write_bytes(b"two")
+    assert all(digest_of_start(spec) != before[0] for spec in specs)
+
+
+def test_other_images_at_the_same_place_make_other_arms(tmp_path: Path) -> None:
+    """Training images and copies made beforehand are known by content; embedded ones by their name."""
+    train, copies = photos(tmp_path / "shapes-train", 2), photos(tmp_path / "copies", 2, seed=1)
+    plain = {"data": [str(train)], "method": "moco", "batch_size": 2, "epochs": 1}
+    copied = {**plain, "suppress": {"name": "anisotropic", "copies": str(copies)}}
+
+    def places() -> list[str]:
+        identity.cache_clear()  # as in a later call
+        return [job_of(config, tmp_path, ()).folder for config in (plain, copied)]
+
+    before = places()
+    assert places() == before
+    (copies / "ant" / "ant0.jpg").write_bytes((copies / "ant" / "ant1.jpg").read_bytes())
+    assert [a == b for a, b in zip(places(), before)] == [True, False]
+    (train / "ant" / "ant0.jpg").write_bytes((train / "ant" / "ant1.jpg").read_bytes())
+    assert [a == b for a, b in zip(places(), before)] == [False, False]
+
+
+def test_a_second_call_sees_changed_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`reproduce` and `transfer` in one process: what was known of files is forgotten."""
+    images = photos(tmp_path / "images", 2)
+    before = identity((str(images),))
+    (images / "ant" / "ant0.jpg").write_bytes((images / "ant" / "ant1.jpg").read_bytes())
+    with pytest.raises(UserError, match="no study"):
+        run_studies(["nothing"], tmp_path / "o")
+    assert identity((str(images),)) != before
 
 
 def test_options_that_could_not_act(tmp_path: Path) -> None:

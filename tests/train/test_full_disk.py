@@ -59,7 +59,7 @@ def stops(run: Path, folder: Path) -> str:
     return str(said.value)
 
 
-def goes_on(run: Path, whole: Path, folder: Path) -> None:
+def resumes(run: Path, whole: Path, folder: Path) -> None:
     pretrain(str(folder), out=str(run), resume=True, steps=12, **SMALL)
     assert losses(run) == losses(whole)
     assert [r["step"] for r in read_metrics(run / "metrics.jsonl")] == list(range(1, 13))
@@ -85,7 +85,7 @@ def test_no_room_for_a_file(runs: tuple[Path, Path], begun: Path, folder: Path, 
         f"{begun}: the disk is full (No space left on device); free some space and resume with"
     )
     (begun / f"{file}.part").unlink(missing_ok=True)
-    goes_on(begun, runs[0], folder)
+    resumes(begun, runs[0], folder)
 
 
 @pytest.mark.parametrize("file", ["checkpoints/last.ckpt", "encoder.safetensors"])
@@ -103,7 +103,7 @@ def test_room_for_half_of_a_file(runs: tuple[Path, Path], begun: Path, folder: P
         resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))
     assert "the disk is full (File too large)" in said
     assert not list(begun.rglob("*.part"))  # leftovers take space
-    goes_on(begun, runs[0], folder)
+    resumes(begun, runs[0], folder)
 
 
 def test_no_room_for_a_row(
@@ -118,7 +118,7 @@ def test_no_room_for_a_row(
     with monkeypatch.context() as patch:
         patch.setattr(Log, "__init__", nowhere)
         assert "--resume" in stops(begun, folder)
-    goes_on(begun, runs[0], folder)
+    resumes(begun, runs[0], folder)
 
 
 def test_no_room_from_the_start(folder: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

@@ -146,7 +146,7 @@ def test_a_broken_config_is_one_line(tmp_path: Path, text: str) -> None:
 def test_the_log_begins_with_what_the_run_will_do(good: Path) -> None:
     text = (good / "train.log").read_text()
     assert "moco with cuewise/resnet-tiny?width=8 at 16 px: 48 images of 3 classes" in text
-    assert "2 epochs of 6 steps = 12 steps of 8 images, stopping after step 6; no image is left over" in text
+    assert "2 epochs of 6 steps = 12 steps of 8 images, stopping after step 6; no image is dropped" in text
     assert "learning rate 0.0075 for this batch size" in text
     assert "queue of 32 keys" in text
     assert "loader process" in text
@@ -190,7 +190,7 @@ def test_a_run_can_be_extended_as_a_stated_choice(folder: Path, good: Path, tmp_
     assert json.loads((run / "encoder.json").read_text())["step"] == 18
 
 
-def test_images_without_content_are_said(tmp_path: Path) -> None:
+def test_images_without_content_are_reported(tmp_path: Path) -> None:
     for i in range(12):
         Image.fromarray(np.full((20, 20, 3), i, np.uint8)).save(tmp_path / f"{i:02d}.png")
     assert "12 of the first 12 images are of one colour" in image_warnings(open_data(str(tmp_path)))[0]
@@ -201,13 +201,13 @@ def test_images_without_content_are_said(tmp_path: Path) -> None:
     assert image_warnings(open_data("shapes?n=20")) == []
 
 
-def test_a_loss_out_of_range_is_said() -> None:
+def test_a_loss_out_of_range_is_reported() -> None:
     watch = Watch(chance_loss=4.0, warm=100)
     assert watch.look(1, 8.0, {}) == []
     assert "far out of the range" in watch.look(2, 900.0, {})[0]
 
 
-def test_patches_of_the_whole_view_are_said() -> None:
+def test_patches_of_the_whole_view_are_reported() -> None:
     assert "4% of the patch negatives are the view itself" in PatchNegative(patch_size=(8, 72)).doubts(32)[0]
     assert PatchNegative(patch_size=(8, 31)).doubts(32) == []
     assert PatchNegative().doubts(32) == []

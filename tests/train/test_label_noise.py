@@ -212,11 +212,11 @@ def test_what_has_no_meaning_is_refused() -> None:
 
 
 def test_extend_is_refused(whole: Path, folder: Path) -> None:
-    with pytest.raises(UserError, match="both phases are of one length"):
+    with pytest.raises(UserError, match="both phases must have the same length"):
         run(folder, whole, resume=True, extend=True, epochs=3)
 
 
-def test_copies_by_another_name_are_loud(folder: Path, tmp_path: Path) -> None:
+def test_copies_by_another_name_are_prominent(folder: Path, tmp_path: Path) -> None:
     other = tmp_path / "other"
     for name in ("ant", "bee", "cat"):
         (other / name).mkdir(parents=True)

@@ -162,7 +162,7 @@ def test_nothing_left_out_repeats_mocos_run_to_the_bit(folder: Path, tmp_path: P
     assert losses(tmp_path / "looc") == losses(tmp_path / "moco")
 
 
-def test_resume_goes_on_with_the_same_losses(run: Path, folder: Path, tmp_path: Path) -> None:
+def test_resume_continues_with_the_same_losses(run: Path, folder: Path, tmp_path: Path) -> None:
     out = {"out": str(tmp_path / "r"), "leave_out": "color,rotation,texture", **small("looc")}
     pretrain(str(folder), steps=3, **out)
     pretrain(str(folder), steps=6, resume=True, **out)

@@ -372,7 +372,7 @@ def test_two_processes_on_cpu_from_the_shell(folder: Path, tmp_path: Path) -> No
         ({"size": 4}, "8 or more"),
     ],
 )
-def test_mistakes_are_told(folder: Path, tmp_path: Path, options: dict[str, Any], message: str) -> None:
+def test_mistakes_are_reported(folder: Path, tmp_path: Path, options: dict[str, Any], message: str) -> None:
     with pytest.raises(UserError, match=message):
         pretrain(str(folder), out=str(tmp_path / "run"), **{**SMALL, **options})
 
@@ -422,7 +422,7 @@ def test_config_layers(tmp_path: Path, folder: Path) -> None:
     assert config["moco"]["queue"] == 32
 
 
-def test_collapse_and_a_stuck_loss_are_said() -> None:
+def test_collapse_and_a_stuck_loss_are_reported() -> None:
     from cuewise.train.dials import Watch
 
     watch = Watch(chance_loss=8.32, warm=100)

@@ -38,7 +38,7 @@ def test_recipe_runs(name: str, folder: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", [name for name in sorted(recipes()) if name.startswith("ns-")])
-def test_recipes_of_the_negatives_study_tell_what_to_expect(name: str) -> None:
+def test_recipes_of_the_negatives_study_state_what_to_expect(name: str) -> None:
     recipe = recipes()[name]
     assert re.search(r"\d %|no published number", recipe.summary)
     assert ("-patch" in name) == ("patch" in recipe.settings.get("negatives", []))
@@ -50,7 +50,7 @@ def test_recipes_of_the_negatives_study_tell_what_to_expect(name: str) -> None:
 
 
 @pytest.mark.slow
-def test_recipes_tell_their_images() -> None:
+def test_recipes_state_their_images() -> None:
     wanted = {"imagenet100": "imagenet/train?classes=imagenet100", "imagenet": "imagenet/train"}
     wanted["cifar100"] = "torchvision:CIFAR100:ROOT?split=train"
     wanted["stl10"] = "torchvision:STL10:ROOT?split=train+unlabeled"

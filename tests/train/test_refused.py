@@ -32,7 +32,7 @@ TINY: dict[str, Any] = {"model": "cuewise/resnet-tiny?width=8", "size": 16, "bat
         ({"optim": {"reference_batch": 0}}, "optim.reference_batch"),
         ({"optim": 0.1}, "optim is a group of settings"),
         ({"moco": 512}, "moco is a group of settings"),
-        ({"suppress": 3}, "3 is no name"),
+        ({"suppress": 3}, "3 is not a name"),
         ({"steps": 0}, "--steps 0: must be 1 or more"),
         ({"steps": -4}, "--steps -4"),
         ({"method": "supervised", "views": {"jitter": [0.4, 0.4, 0.4, 0.1]}}, "views.jitter has no meaning"),
@@ -58,7 +58,7 @@ def test_ranges_of_views(views: dict[str, Any], says: str) -> None:
 
 
 def test_one_image_has_no_statistics() -> None:
-    with pytest.raises(UserError, match="8 is the least"):
+    with pytest.raises(UserError, match="use at least 8"):
         check_share(resolve({**TINY, "method": "simclr", "batch_size": 4, "loop": {"accumulate": 4}}), 1)
     with pytest.raises(UserError, match="give at least 2 images"):
         check_sizes(1, 8, 1, drop_last=True)

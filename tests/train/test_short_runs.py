@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from cuewise import pretrain
+from cuewise import UserError, pretrain
 from cuewise.config import complete, resolve
 from cuewise.data import open_data
 from cuewise.methods.method import SHORT, SMALL
@@ -76,3 +76,22 @@ def test_the_run_says_so_and_keeps_it(tmp_path: Path, capsys: pytest.CaptureFixt
     assert "the published one: --set optim.lr=0.0075" in said
     assert run(overwrite=True, set=["optim.lr=0.03"]) == 0.03
     assert "published rate" not in capsys.readouterr().err
+
+
+def test_the_reason_is_given_only_where_it_holds(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """The rate of a short run, taken over into a long one, is a warning."""
+    pretrain(DATA, out=tmp_path / "short", epochs=1, steps=1, method="moco", **TINY)
+    assert "as for runs under 20,000 steps" in capfd.readouterr().err
+    pretrain(DATA, out=tmp_path / "long", config=tmp_path / "short" / "config.yaml", epochs=SHORT, steps=1)
+    shown = capfd.readouterr().err
+    assert "as for runs" not in shown
+    assert "warning: that is 8 × the published rate" in shown
+
+
+def test_epochs_are_refused_where_the_length_is_a_number_of_steps(tmp_path: Path) -> None:
+    asked: dict[str, Any] = {"out": tmp_path / "run", **TINY}
+    pretrain(DATA, set=["loop.budget=2"], **asked)
+    with pytest.raises(UserError, match="planned as 2 steps; leave it out, or train longer with --extend"):
+        pretrain(DATA, resume=True, epochs=50, **asked)
+    pretrain(DATA, resume=True, set=["loop.budget=2"], **asked)
+    assert pretrain(DATA, resume=True, extend=True, set=["loop.budget=3"], **asked)["steps"] == 3

@@ -87,7 +87,7 @@ def test_a_made_set_in_both_modes(few: Path, tmp_path: Path, mode: str) -> None:
     assert losses(repeated) == losses(one)
 
 
-def test_mistakes_are_told(few: Path, tmp_path: Path) -> None:
+def test_mistakes_are_reported(few: Path, tmp_path: Path) -> None:
     with pytest.raises(UserError, match="add --negatives texture"):
         run(few, tmp_path / "run", negatives=["patch"], texture_data=["x"])
     with pytest.raises(UserError, match="has no meaning for supervised"):

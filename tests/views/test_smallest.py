@@ -19,6 +19,8 @@ from cuewise.config import resolve
 from cuewise.data import Dataset, Sample, SmallestCrop, decode, open_data
 from cuewise.data.masks import Masked
 from cuewise.errors import UserError
+from cuewise.train import pretrain as training
+from cuewise.train.fabric import Fabric
 from cuewise.train.shown import build_views
 from cuewise.views import RECIPES, View, Views
 from cuewise.views.smallest import of_recipe, reduced, reductions, smallest_crops
@@ -201,3 +203,50 @@ def test_a_run_says_it_and_trains(large: Path, tmp_path: Path, capfd: pytest.Cap
     pretrain(str(large), out=str(out), steps=1, batch_size=4, **TINY, set=["loop.decode=reduced"])
     assert "of 9 looked at, 8 at 1/4 of their side, 1 in full" in capfd.readouterr().err
     assert (out / "encoder.safetensors").exists()
+
+
+def test_an_unreadable_image_does_not_end_the_run(large: Path, tmp_path: Path) -> None:
+    """It is skipped and reported, as without the option."""
+    archive = tmp_path / "bad.zip"
+    with zipfile.ZipFile(archive, "w", zipfile.ZIP_STORED) as out:
+        for file in sorted(large.rglob("*.jpg")):
+            out.write(file, file.relative_to(large).as_posix())
+    content = bytearray(archive.read_bytes())
+    content[len(content) // 2] ^= 255
+    archive.write_bytes(content)
+    found = pretrain(
+        archive,
+        out=tmp_path / "run",
+        batch_size=4,
+        epochs=1,
+        workers="0",
+        set=["loop.decode=reduced"],
+        **TINY,
+    )
+    assert found["skipped"] == 1
+
+
+def test_the_central_crop_counts_too() -> None:
+    """Where no drawn crop fits, the centre is taken: with ratios that leave out squares it is narrower than the image."""
+    recipe = replace(RECIPES["moco-v2"], size=32, scale=(0.9, 1.0), ratio=(2.0, 2.0))
+    assert of_recipe(recipe).reduction(100, 100) == 1  # the crop has 50 × 100 pixels
+    assert of_recipe(recipe).reduction(128, 128) == 2
+    assert of_recipe(replace(recipe, ratio=(0.5, 0.5))).reduction(100, 100) == 1
+
+
+@pytest.mark.parametrize(("subsampling", "by"), [(0, 4), (1, 2), (2, 4)], ids=["4:4:4", "4:2:2", "4:2:0"])
+def test_colours_keep_their_pixels(subsampling: int, by: int) -> None:
+    """Where colours are stored at half the resolution along one axis only, half the reduction is taken."""
+    data = jpeg(photograph(256, 256), subsampling=subsampling)
+    assert decode(data, "x", [SmallestCrop(64, 1.0)]).shape[0] == 256 // by
+
+
+def test_the_guard_sees_whole_images(large: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The views that train may be smaller than those that the drift guard shows to the model."""
+    more = {"data": [str(large)], "batch_size": 4, "workers": "0", "epochs": 1, "loop": {"decode": "reduced"}}
+    config = resolve(TINY, more)
+    data, seen = open_data(config.data), []
+    monkeypatch.setattr(training, "checkup_of", lambda run, images, val, observers: seen.append(images))
+    run = training.build(config, tmp_path, data, Fabric(accelerator="cpu", devices=1))
+    assert run.loader.maker.ds.crops
+    assert not seen[0].crops

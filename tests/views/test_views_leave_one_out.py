@@ -220,7 +220,7 @@ def test_names_are_checked() -> None:
         augmentation("colour")
     with pytest.raises(UserError, match="cannot import no_such_module"):
         augmentation("no_such_module:sepia")
-    with pytest.raises(UserError, match="cannot do without crop"):
+    with pytest.raises(UserError, match="crop cannot be removed"):
         augmentation("crop").switched_off(FULL)
     with pytest.raises(UserError, match=r"no augmentation 'colour'; did you mean color\? there are: color"):
         keys(names=("colour",))

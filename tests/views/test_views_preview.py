@@ -52,7 +52,7 @@ def test_labels_widen_the_sheet_and_long_names_fit() -> None:
     assert contact_sheet({"a role with a long name": views}, cell=32).width > plain.width + 60
 
 
-def test_rows_are_limited_and_nothing_to_show_is_said() -> None:
+def test_rows_are_limited_and_nothing_to_show_is_reported() -> None:
     views = np.stack([photo(16, 16)] * 20)
     assert contact_sheet({"q": views}, rows=2, cell=16).height < 16 * 8
     with pytest.raises(UserError, match="no view to show"):

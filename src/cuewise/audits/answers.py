@@ -56,7 +56,7 @@ def labelled(subject: Subject) -> list[Named]:
 
 
 def needs_labelled(subject: Subject) -> Needs:
-    """The labelled test sets, as they are."""
+    """The labelled test sets, unchanged."""
     return Needs(sets=labelled(subject))
 
 

@@ -56,7 +56,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Needs:
-    """What an audit will look at: whole sets as they are, changed copies of the base set, pairs of training images."""
+    """What an audit will look at: whole sets unchanged, changed copies of the base set, pairs of training images."""
 
     sets: Sequence[Named] = ()
     changes: Sequence[Change] = ()

@@ -44,7 +44,7 @@ WORDS = {
         accuracy_kind(
             "background/own/accuracy",
             "Accuracy with the own background",
-            "Share of correct answers on the same images as they are.",
+            "Share of correct answers on the same images, unchanged.",
         ),
         Kind(
             "background/same/accuracy",
@@ -82,7 +82,7 @@ WORDS = {
     needs=lambda subject: objects.needs(subject, CHANGES),
 )
 def background(subject: Subject) -> Finding:
-    """The object stays where it is and as it is; what is around it changes."""
+    """The object stays unchanged in its place; what is around it changes."""
     found = objects.hits(subject, CHANGES)
     scenes = found.scenes
     out, drawn = Finding(), []

@@ -23,7 +23,7 @@ Pixels = NDArray[np.uint8]
 
 @dataclass(frozen=True)
 class Change:
-    """A cue operator with its settings, or a change of the object or its background; without one the view stays as it is."""
+    """A cue operator with its settings, or a change of the object or its background; without one the view stays unchanged."""
 
     cue: str = ""
     settings: tuple[tuple[str, Any], ...] = ()
@@ -34,7 +34,9 @@ class Change:
 
 
 CLEAN = Change()
-AS_IT_IS = Change("", (("kept", "answers"),))  # the view stays as it is; its answer is kept, not its features
+AS_IT_IS = Change(
+    "", (("kept", "answers"),)
+)  # the view stays unchanged; its answer is kept, not its features
 
 
 def change(cue: str, **settings: Any) -> Change:

@@ -34,7 +34,7 @@ CHANGES = (CLEAN, change("grey"), *(change("hue", turn=t) for t in TURNS))
         accuracy_kind(
             "color/clean/accuracy",
             "Accuracy with true colours",
-            "Share of correct answers on the same images as they are.",
+            "Share of correct answers on the same images, unchanged.",
         ),
     ),
     needs=lambda subject: Needs(changes=CHANGES),

@@ -95,7 +95,7 @@ def read_class_map(file: Path) -> dict[str, list[int | str]]:
         for v in content.values()
     )
     if not whole or not content:
-        raise UserError(f"{file} is no class map: give {FORM}")
+        raise UserError(f"{file} is not a class map: give {FORM}")
     return {str(k): list(v) for k, v in content.items()}
 
 

@@ -155,7 +155,7 @@ class Embedder:
 
 
 def embedder_of(encoder: Encoder, run: Any = None) -> Embedder:
-    """Encoder and projector of a run; the features of any other model, and those of a chosen space as they are."""
+    """Encoder and projector of a run; the features of any other model, and those of a chosen space unchanged."""
     if isinstance(encoder.backbone, Spaces):
         return Embedder(encoder, where=f"space {encoder.card.cues['space']}")
     method = load_method(run) if run is not None and is_run(run) else None

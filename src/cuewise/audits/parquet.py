@@ -70,7 +70,7 @@ def _can_write() -> bool:
         import pyarrow.parquet  # noqa: F401
     except ImportError:
         print(
-            "scores.parquet and decisions.parquet are left out; they need pyarrow: pip install 'cuewise[tables]'",
+            "scores.parquet and decisions.parquet are not written, because pyarrow is missing: pip install 'cuewise[tables]'",
             file=sys.stderr,
             flush=True,
         )

@@ -23,7 +23,7 @@ from cuewise.progress import Progress
 
 @dataclass
 class PlannedPass:
-    """A set that some models look at: as it is, and with changes of its images."""
+    """A set that some models look at: unchanged, and with changes of its images."""
 
     name: str
     data: Dataset

@@ -44,7 +44,7 @@ LARGEST = 0.8  # of the side: a larger object has nowhere to go
         accuracy_kind(
             "position/own/accuracy",
             "Accuracy with the object in its place",
-            "Share of correct answers on the same images as they are.",
+            "Share of correct answers on the same images, unchanged.",
         ),
         accuracy_kind(
             "position/centre/accuracy",
@@ -75,7 +75,9 @@ def position(subject: Subject) -> Finding:
     small = found.scenes.extent <= LARGEST
     hits = found.where(small)
     if not len(hits):
-        raise Unasked(f"every object is larger than {LARGEST:.0%} of the image's side: none can be moved")
+        raise Unasked(
+            f"every object is larger than {LARGEST:.0%} of the image's side, so no object can be moved"
+        )
     protocol = partial(found.protocol, kept=small)
     own = share("position/own/accuracy", hits[:, 0], protocol("views"))
     moved = hits[:, 1:]

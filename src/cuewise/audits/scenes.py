@@ -108,7 +108,7 @@ def scenes_of(data: Dataset, masks: ObjectMasks, seed: int) -> Scenes:
 def scene_copy(
     view: Image, cue: str, settings: Mapping[str, Any], scene: Scene | None, see: Callable[[Image], Image]
 ) -> Image:
-    """The changed copy of a view; `see` makes a view of an image. Without what it takes the view stays as it is."""
+    """The changed copy of a view; `see` makes a view of an image. Without what it takes the view stays unchanged."""
     kind = settings.get("kind", "")
     if scene is None or (kind in PARTNERS and kind not in scene.backgrounds):
         return view

@@ -82,7 +82,7 @@ def open_sets(train: Sequence[str], test: Sequence[str], size: int, seed: int = 
 
 
 def refined(spec: str) -> list[str]:
-    """A folder that holds both sets of REFINED-BIAS as these two, or one of them with its role; any other DATA as it is."""
+    """A folder that holds both sets of REFINED-BIAS as these two, or one of them with its role; any other DATA unchanged."""
     inside = [
         f"{role}={spec.rstrip('/')}/{name}" for name, role in REFINED.items() if (Path(spec) / name).is_dir()
     ]
@@ -117,7 +117,9 @@ def _place(found: Sets, name: str, spec: str, role: str) -> None:
     read = "as given"
     if is_corrupted(data) and role in ("", "corrupted"):
         if before := found.given.get("corrupted"):
-            raise UserError(f"--test {spec}: {before[0][0]} is the corrupted set already; give one")
+            raise UserError(
+                f"--test {spec}: only one corrupted set can be given; {before[0][0]} is already one"
+            )
         found.given["corrupted"] = [(name, data)]
         how = "its folders are corruptions and severities"
         found.roles.append((name, f"corrupted ({how}), {len(data):,} images, {len(data.classes)} classes"))

@@ -34,7 +34,7 @@ CHANGES = (CLEAN, *COPIES)
         accuracy_kind(
             "size/own/accuracy",
             "Accuracy with the object in its own size",
-            "Share of correct answers on the same images as they are.",
+            "Share of correct answers on the same images, unchanged.",
         ),
         Kind(
             "size/*/accuracy",

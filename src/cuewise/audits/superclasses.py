@@ -29,7 +29,7 @@ def read_superclasses(file: Path) -> dict[str, str]:
     except (OSError, ValueError) as error:
         raise UserError(f"--superclasses {file} cannot be read ({error}); give {FORM}") from None
     if not isinstance(content, dict) or not content:
-        raise UserError(f"--superclasses {file} is no map: give {FORM}")
+        raise UserError(f"--superclasses {file} is not a map: give {FORM}")
     out: dict[str, str] = {}
     for key, value in content.items():
         if not isinstance(value, str | list):

@@ -26,6 +26,7 @@ from cuewise.encoders import Encoder
 from cuewise.encoders.embed import in_evaluation_mode
 from cuewise.encoders.load import outputs_of
 from cuewise.errors import UserError
+from cuewise.folders import is_embedded
 from cuewise.scores import Score
 from cuewise.train.checkup import Observers, Watcher
 from cuewise.train.guard import Outputs
@@ -67,7 +68,7 @@ def watcher_of(config: Config, tests: Sequence[str]) -> Watcher:
 
 def sampled(spec: str, count: int) -> str:
     """DATA cut to so many images, where it does not choose itself."""
-    if spec.startswith("shapes") or "n=" in spec.partition("?")[2] or len(open_data(spec)) <= count:
+    if is_embedded(spec) or "n=" in spec.partition("?")[2] or len(open_data(spec)) <= count:
         return spec
     return f"{spec}{'&' if '?' in spec else '?'}n={count}"
 

@@ -100,7 +100,7 @@ def members_of(spec: str) -> list[tuple[Battery, Any]]:
         if callable(member) and all(hasattr(member, part) for part in ("image", "name", "fingerprint")):
             return [(BATTERIES[-1], _opener(member))]
         kinds = "; ".join(f"{b.kind}: {b.members_are}" for b in BATTERIES)
-        raise UserError(f"{spec} is no member of any kind ({kinds})")
+        raise UserError(f"{spec} is not a member of any kind ({kinds})")
     module = import_users_module(spec, "its checks")
     found = [(b, x) for b in BATTERIES for x in _registry(b).members(module) if _is_own(b, x, spec)]
     if not found:

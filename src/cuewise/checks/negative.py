@@ -40,7 +40,7 @@ def is_described(kind: type[Negative]) -> None:
 
 
 def is_an_image_of_the_view(kind: type[Negative]) -> None:
-    """It has the size of its view, is not the view itself, and leaves the view as it was."""
+    """It has the size of its view, is not the view itself, and leaves the view unchanged."""
     if not kind.is_image:
         return
     before = photo(SIZE, SIZE)

@@ -36,7 +36,7 @@ def images_and_labels_fit(opener: Opener) -> None:
         need(len(data.labels) == len(data), "there are not as many labels as images")
         need(
             data.labels.min() >= 0 and data.labels.max() < len(data.classes),
-            "a label is no position in `classes`",
+            "a label is not a position in `classes`",
         )
 
 

@@ -180,7 +180,8 @@ def _check_augmentations(config: Config, kind: type[Method]) -> None:
         raise UserError(f"--leave-out {','.join(names)} names an augmentation twice")
     if both := [n for n in names if n in same]:
         raise UserError(
-            f"--leave-out {both[0]} and views.same={both[0]} exclude each other: all keys would share it, and none is left"
+            f"--leave-out {both[0]} and views.same={both[0]} exclude each other: "
+            "all keys would share it, and no space would be left for it"
         )
     for name in names:
         values = [getattr(config.views, p, None) for p in augmentation(name).probabilities]

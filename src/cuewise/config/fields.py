@@ -109,7 +109,7 @@ class Loop:
 class Labels:
     """Labels that may be wrong (supervised)."""
 
-    noise: Annotated[float, "share of the labels that are drawn anew, uniformly over all classes"] = 0.0
+    noise: Annotated[float, "share of labels replaced at random, uniformly over all classes"] = 0.0
     gold: Annotated[
         float | str | None,
         "trusted labels: a share of the images, at least one of each class, or a file that lists them",
@@ -152,11 +152,13 @@ class Config:
         COMMAS,
     ] = field(default_factory=list)
     watch_every: Annotated[
-        float | None, "epochs between two looks of --watch and of the drift guard [5 % of the time]", WATCHING
+        float | None,
+        "epochs between two evaluations of --watch and of the drift guard [5 % of the time]",
+        WATCHING,
     ] = None
     max_drop: Annotated[
         float | None,
-        "warn when a model that brought weights loses more points of accuracy than this; 0 does not look [3]",
+        "warn when a model that brought weights loses more points of accuracy than this; 0 turns the check off [3]",
         WATCHING,
     ] = None
     stop_on_drop: Annotated[
@@ -208,12 +210,13 @@ class Config:
     ] = field(default_factory=list)
     hard: Annotated[
         dict[str, Any],
-        "make negatives harder: mochi, ifm, debiased, hard; its settings are --set hard.* (moco, simclr)",
+        "make negatives harder: mochi, ifm, debiased, hard; its settings are --set hard.* "
+        "(can, densecl, infomin, moco, simclr)",
         CUES,
     ] = field(default_factory=dict)  # name and its settings; empty: none
     leave_out: Annotated[
         list[str],
-        "augmentations to keep a space of their own for, e.g. color,rotation,texture (looc, addone)",
+        "augmentations that each get their own embedding space, e.g. color,rotation,texture (looc, addone)",
         CUES,
         COMMAS,
     ] = field(default_factory=list)

@@ -66,7 +66,7 @@ def _own_backbone(model: str, kind: type[Method]) -> str:
 def _named(asked: Any) -> tuple[Any, dict[str, Any]]:
     """The name that a dial is given, and its settings; in YAML a name may stand alone."""
     if not isinstance(asked, (str, Mapping)):
-        raise UserError(f"{asked!r} is no name: give that of a filter, of hard negatives or of crops")
+        raise UserError(f"{asked!r} is not a name: give the name of a filter, of hard negatives or of crops")
     values = dict(asked) if isinstance(asked, Mapping) else {"name": asked}
     return values.pop("name", None), values
 

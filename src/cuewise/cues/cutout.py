@@ -62,7 +62,7 @@ def _resized(array: NDArray[np.float32], size: tuple[int, int], way: int) -> NDA
 def change_background(
     image: Pixels, mask: Mask, kind: str, other: tuple[Pixels, Mask] | None = None
 ) -> Pixels:
-    """The object stays as it is and where it is (`only`: it goes); H×W×3 uint8.
+    """The object stays unchanged in its place (`only`: it goes); H×W×3 uint8.
 
     kind   removed: flat grey; only: the own background with the hole filled; same, other: that of `other`, an image with
            its mask, resized to cover this one, its own object removed

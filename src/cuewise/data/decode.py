@@ -38,18 +38,32 @@ class BrokenImage(Exception):
 
 @dataclass(frozen=True)
 class SmallestCrop:
-    """The smallest crop that will be taken of an image: a square of a share of its area, shown with `side` pixels a side."""
+    """The smallest crop that will be taken of an image: a square of a share of its area, shown with `side` pixels per side.
+
+    narrow  the least short side of a crop over that of the image, where it is not the area that bounds the crop
+    """
 
     side: int
     share: float
+    narrow: float = 1.0
 
     def reduction(self, height: int, width: int) -> int:
         """By how much a JPEG can be reduced so that no crop has fewer pixels than it is shown with: 1, 2, 4 or 8."""
-        crop = min(math.sqrt(self.share * height * width), height, width)
+        crop = min(math.sqrt(self.share * height * width), self.narrow * min(height, width))
         return next((n for n in REDUCTIONS if crop >= n * self.side), 1)
 
 
 REDUCTIONS = (8, 4, 2)  # of the side, which libjpeg makes of the transformed blocks, before there are pixels
+
+
+def reduction(header: JpegHeader, crops: Sequence[SmallestCrop]) -> int:
+    """By how much a JPEG is reduced so that all these crops keep their pixels.
+
+    Half as much where colours are stored at half the resolution along one axis only (4:2:2): libjpeg reduces both axes
+    alike, so that colours would be left with half the pixels of the view. With 4:2:0 it keeps them whole.
+    """
+    by = min((crop.reduction(header.height, header.width) for crop in crops), default=1)
+    return max(1, by // 2) if header.uneven else by
 
 
 def decode(data: bytes, name: str, crops: Sequence[SmallestCrop] = ()) -> Image:
@@ -72,7 +86,7 @@ def decode(data: bytes, name: str, crops: Sequence[SmallestCrop] = ()) -> Image:
 
 def _decode_jpeg(data: bytes, header: JpegHeader, name: str, crops: Sequence[SmallestCrop]) -> Image:
     check_size(header.width, header.height, name)
-    by = min((crop.reduction(header.height, header.width) for crop in crops), default=1)
+    by = reduction(header, crops)
     try:
         pixels = simplejpeg.decode_jpeg(
             data,

@@ -60,6 +60,7 @@ class JpegHeader(NamedTuple):
     orientation: int
     plain: bool
     progressive: int  # where the frame header of a progressive JPEG lies, else 0
+    uneven: bool  # colours have fewer samples along one axis only
 
 
 _ALONE = frozenset([0x01, *range(0xD0, 0xD8)])  # markers without a length
@@ -90,7 +91,13 @@ def read_jpeg_header(data: bytes) -> JpegHeader | None:
             bits, height, width, components = struct.unpack_from(">BHHB", data, body)
             plain = marker in _USUAL and bits == 8 and components in (1, 3) and height > 0 and width > 0
             progressive = body if marker == 0xC2 else 0
-            return JpegHeader(width, height, components, bits, orientation, plain, progressive)
+            factors = [(b >> 4, b & 15) for b in data[body + 7 : body + 6 + 3 * components : 3]]
+            across, down = (
+                max(f[k] for f in factors) // max(1, factors[-1][k]) if factors else 1 for k in (0, 1)
+            )
+            return JpegHeader(
+                width, height, components, bits, orientation, plain, progressive, across != down
+            )
         if marker == 0xE1 and data[body : body + 6] == b"Exif\0\0":
             orientation = exif_orientation(data[body + 6 : at + 2 + length])
         at += 2 + length

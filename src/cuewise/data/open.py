@@ -22,6 +22,7 @@ from cuewise.data.selection import Selected, Selection, split_selection
 from cuewise.data.source import Source
 from cuewise.data.subset import Subset, split_classes
 from cuewise.errors import UserError, nearest
+from cuewise.folders import is_embedded
 
 KINDS = (
     "a folder of images, a .zip (or a folder inside one: set.zip/photo), .tar shards (shards-{000..099}.tar), "
@@ -54,7 +55,7 @@ def open_sources(spec: str) -> list[Source]:
         if not asked and classes is None:
             return list(whole.sources)
         return [Selected(whole, replace(Selection.of(asked, typed), classes=classes), typed)]
-    if re.match(r"shapes($|[:?])", spec):
+    if is_embedded(spec):
         return [importlib.import_module("cuewise.data.embedded").ShapesSource(spec)]
     if spec.startswith("hf:"):
         return [importlib.import_module("cuewise.data.hub").open_hf(spec)]

@@ -16,6 +16,7 @@ from PIL import Image as Pillow
 from cuewise.data.dataset import Dataset
 from cuewise.data.decode import BrokenImage, Image
 from cuewise.errors import UserError
+from cuewise.folders import is_embedded
 
 NEAR_BITS = 10  # of 128: recompressed and rescaled copies differ in fewer, different photographs in about 50
 SHOWN = 20  # pairs that a result names
@@ -117,7 +118,7 @@ def identity(specs: tuple[str, ...]) -> list[str]:
     """What stored numbers depend on beside the names of sets: their images, by name and content; embedded ones are their name."""
     from cuewise.data.open import open_data
 
-    read = [open_data(spec) for spec in specs if not spec.startswith("shapes")]
+    read = [open_data(spec) for spec in specs if not is_embedded(spec)]
     return [f"{data.fingerprint()['hash']} {content(data)}" for data in read]
 
 

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from cuewise.data.dataset import Dataset
 from cuewise.data.part_of_set import PartOfSet
 from cuewise.errors import UserError
+from cuewise.folders import is_embedded
 
 SHOWN = 20  # missing classes that an error names
 FORM = "one class per line"
@@ -48,7 +49,7 @@ def split_classes(spec: str) -> tuple[str, str | None]:
     match = re.search(r"([?&])classes=([^&]*)&?", spec)
     if match is None or os.path.exists(os.path.expanduser(spec)):
         return spec, None
-    if spec.startswith("shapes") and match[2].isdigit():  # how many classes: an option of shapes itself
+    if is_embedded(spec) and match[2].isdigit():  # how many classes: an option of shapes itself
         return spec, None
     rest = spec[match.end() :]
     return spec[: match.start()] + (match[1] + rest if rest else ""), match[2]

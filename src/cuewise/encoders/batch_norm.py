@@ -1,4 +1,4 @@
-"""Batch norm whose statistics stay as they are while its network is trained."""
+"""Batch norm whose statistics stay unchanged while its network is trained."""
 
 from __future__ import annotations
 

@@ -91,7 +91,7 @@ def _library(spec: str) -> Any:
 def _encoder(model: Any, form: str, card: Card, head: bool) -> Encoder:
     backbone: nn.Module
     if form == "classifier":
-        backbone = Before(model)
+        backbone = ClassifierInput(model)
     elif hasattr(model, "get_image_features"):
         backbone = ImageSide(model)
     else:
@@ -160,7 +160,7 @@ class Pooled(Wrapper):
         return last.mean((2, 3)) if last.ndim == 4 else last[:, 0]  # type: ignore[no-any-return]
 
 
-class Before(Wrapper):
+class ClassifierInput(Wrapper):
     """What goes into the classifier of a model for image classification."""
 
     def forward(self, x: Tensor) -> Tensor:

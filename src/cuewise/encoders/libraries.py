@@ -37,7 +37,7 @@ OWN = {
 Pretrained = bool | str  # True, or the name of one of several sets of weights
 
 
-class Wanted(NamedTuple):
+class ModelRequest(NamedTuple):
     """What a library is asked for; 0 classes is a model without classifier, −1 the weights' own."""
 
     name: str
@@ -85,7 +85,7 @@ def build(
     if library in ("torchvision", "timm"):
         check_options(library, name, options or {})
     maker = {"torchvision": _torchvision, "timm": _timm, "cuewise": _own}[library]
-    wanted = Wanted(name, dict(options or {}), -1 if head and pretrained else classes, size, pretrained)
+    wanted = ModelRequest(name, dict(options or {}), -1 if head and pretrained else classes, size, pretrained)
     built = maker(wanted)
     if pool and library == "timm" and pool_of(built.backbone) != pool:
         built = maker(wanted._replace(options={**(options or {}), "global_pool": pool}))
@@ -97,7 +97,7 @@ def build(
     return encoder
 
 
-def _torchvision(wanted: Wanted) -> Built:
+def _torchvision(wanted: ModelRequest) -> Built:
     name, options = wanted.name, dict(wanted.options)
     names = torchvision.models.list_models(module=torchvision.models)
     if name not in names:
@@ -132,7 +132,7 @@ def _torchvision(wanted: Wanted) -> Built:
     return Built(model, classifier, card, where)
 
 
-def _timm(wanted: Wanted) -> Built:
+def _timm(wanted: ModelRequest) -> Built:
     name, options = wanted.name, dict(wanted.options)
     plain, _, tag = name.partition(".")
     if not timm.is_model(plain):
@@ -168,7 +168,7 @@ def _timm(wanted: Wanted) -> Built:
     return Built(model, classifier, card, place)
 
 
-def _own(wanted: Wanted) -> Built:
+def _own(wanted: ModelRequest) -> Built:
     name, options = wanted.name, dict(wanted.options)
     if name not in OWN:
         raise unknown("cuewise has no model", name, OWN)

@@ -194,7 +194,7 @@ def _empty(
         return encoder_of_module(call_factory(arch), arch, size=side, head=outputs > 0)
     if FACTORY.match(arch):
         raise UserError(
-            f"{file} is of the model {arch}, whose code is not imported on the word of a file: type {arch}:{file}"
+            f"{file} is of the model {arch}, whose code is not imported just because a file names it: type {arch}:{file}"
         )
     raise UserError(f"{file}: its card names no model that can be built ({arch[:60]!r})")
 

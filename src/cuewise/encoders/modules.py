@@ -1,4 +1,4 @@
-"""Any nn.Module as an encoder: its classifier is found and taken off, its own module stays as it is."""
+"""Any nn.Module as an encoder: its classifier is found and taken off, its own module stays unchanged."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def _is_classifier(place: str, layer: nn.Linear) -> bool:
 
 
 def last_linear(module: nn.Module, size: int) -> str | None:
-    """Name of the linear layer whose output the module returns as it is."""
+    """Name of the linear layer whose output the module returns unchanged."""
     outputs: list[tuple[str, Tensor]] = []
     layers = [(n, m) for n, m in module.named_modules() if n and isinstance(m, nn.Linear)]
     out = trial_pass(module, size, layers, lambda name, given: outputs.append((name, given)))

@@ -99,7 +99,7 @@ def _part(content: dict[str, Any], prefix: str, file: Path) -> dict[str, Tensor]
     found = {k[len(prefix) :]: v for k, v in state.items() if isinstance(k, str) and k.startswith(prefix)}
     if not found or not all(isinstance(v, Tensor) for v in found.values()):
         what = prefix.partition(".")[0]
-        raise UserError(f"{file} holds no {what}: it is damaged, or of another program")
+        raise UserError(f"{file} holds no {what}: it is damaged, or was written by another program")
     return found
 
 

@@ -161,7 +161,7 @@ def asked(name: str) -> Callable[[Image], Any]:
     """The user's function."""
     found = import_typed(name, "proposer")
     if not callable(found):
-        raise UserError(f"make boxes --with {name}: it is no function of an image")
+        raise UserError(f"make boxes --with {name}: it is not a function of an image")
     return found
 
 
@@ -173,9 +173,7 @@ def checked(found: Any, image: Image, name: str) -> Found:
     boxes = np.asarray(corners, np.float64)
     boxes = boxes.reshape(-1, 4) if boxes.size == 0 else boxes
     if boxes.ndim != 2 or boxes.shape[1] != 4 or not np.isfinite(boxes).all():
-        raise UserError(
-            f"{name} gave {boxes.shape}: N×4 numbers are wanted (xmin, ymin, xmax, ymax in pixels)"
-        )
+        raise UserError(f"{name} gave {boxes.shape}: expected N×4 numbers (xmin, ymin, xmax, ymax in pixels)")
     values = np.zeros(len(boxes)) if scores is None else np.asarray(scores, np.float64)
     if values.shape != (len(boxes),):
         raise UserError(f"{name} gave {len(boxes)} boxes and scores of the shape {values.shape}")

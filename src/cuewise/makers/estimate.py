@@ -57,7 +57,7 @@ def say(result: dict[str, Any]) -> None:
         f"{result['kind']}: {result['images']} images → {result['files']} files in {result['folder']}",
         f"  time   {clock(result['seconds'])} with {result['workers']} workers "
         f"({1000 * each:.1f} ms per image on one, measured on {result['sample']})",
-        f"  space  {human(result['bytes'])} ({human(result['bytes'] / max(result['files'], 1))} a file), "
+        f"  space  {human(result['bytes'])} ({human(result['bytes'] / max(result['files'], 1))} per file), "
         f"free {human(result['free_bytes'])}",
     ]
     if result["bytes"] > result["free_bytes"]:

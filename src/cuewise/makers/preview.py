@@ -21,7 +21,7 @@ def spread(n: int, count: int) -> list[int]:
 
 
 def grid(rows: Sequence[Sequence[Image]], columns: int = 4) -> Image:
-    """Groups of images (original, result) side by side, `columns` groups a line, on white."""
+    """Groups of images (original, result) side by side, `columns` groups per line, on white."""
     columns = min(columns, len(rows))
     lines = math.ceil(len(rows) / columns)
     each = max(len(row) for row in rows)

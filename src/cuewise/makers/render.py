@@ -44,7 +44,7 @@ class Made:
 
 
 class Renderer:
-    """Makes items by a spec; the maker is looked up once a process."""
+    """Makes items by a spec; the maker is looked up once per process."""
 
     def __init__(self, spec: SetSpec) -> None:
         self.spec = spec
@@ -65,7 +65,7 @@ class Renderer:
         return Made(piece.index, files, tuple(row for _, _, row in pairs))
 
     def _rows(self, piece: MakerTask) -> Iterator[tuple[str, None, Row]]:
-        """What was found on an image, where that is all that is wanted of it."""
+        """What was found on an image, where only that is needed."""
         for picture in self.maker.draw(piece, self.spec.seed):
             name, drawn = piece.names[0], dict(picture.drawn)
             yield name, None, row(piece, name, self.spec.kind, picture.image, None, picture.seed, drawn)

@@ -199,4 +199,4 @@ def warm_up(chosen: Maker, seed: int) -> None:
     except BrokenImage:  # a picture of nothing: the settings are legal, and it has no object
         pass
     except (TypeError, ValueError, KeyError) as error:
-        raise UserError(f"make {chosen.name}: these settings make no sense to it ({error})") from error
+        raise UserError(f"make {chosen.name}: invalid settings ({error})") from error

@@ -39,7 +39,7 @@ class EmbeddedShapes(Maker):
         return replace(layout, facts={**layout.facts, **columns})
 
     def draw(self, piece: MakerTask, seed: int) -> Iterator[Picture]:
-        """The image as it is."""
+        """The image, unchanged."""
         yield Picture(piece.image(), seed)
 
 

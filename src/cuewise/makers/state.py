@@ -81,7 +81,7 @@ def check_places(folder: Path, dataset: Dataset) -> None:
             continue
         if os.path.commonpath([target, place]) in (target, place) and os.path.isdir(place):
             raise UserError(
-                f"{folder} and its source {source['data']} lie in each other; choose another folder"
+                f"one of {folder} and its source {source['data']} contains the other; choose another folder"
             )
         if os.path.isfile(place) and os.path.commonpath([target, place]) == target:
             raise UserError(f"the source {source['data']} lies in {folder}; choose another folder")

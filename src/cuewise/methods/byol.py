@@ -65,8 +65,8 @@ class BYOL(Method):
         self.target = momentum_copy(nn.Sequential(self.encoder, self.projector))
         if (total := sum(self.negatives.weights)) >= 1 and self.comm.rank == 0:
             print(
-                f"warning: byol with a weight of negatives of {total:g} in all: from 1 on, pushing away outweighs the "
-                "prediction, and the loss has no bottom worth reaching; the paper uses --alpha 0.05",
+                f"warning: byol: the negatives have a total weight of {total:g}: from 1 on, pushing away outweighs the "
+                "prediction, and the loss has no useful minimum; the paper uses --alpha 0.05",
                 file=sys.stderr,
             )
 

@@ -19,10 +19,10 @@ from cuewise.methods.in_batch import contrast_views
 from cuewise.methods.masking import ADAMW, Decoder, Draws, Painter, check_masking, hidden_patches
 from cuewise.methods.method import (
     UNSPREAD,
-    Alone,
     Method,
     MethodSettings,
     Setup,
+    SingleProcess,
     Step,
     ViewSpec,
     at_least,
@@ -217,7 +217,7 @@ class CAN(Method):
         """The image, what the encoder sees of it, the reconstruction, the noise and its prediction; with masks and noise
         that are always the same."""
         x, paint, s = batch.views["first"], Painter(self.encoder), self.settings
-        view = self.see([x], Draws(Alone(), torch.Generator().manual_seed(0)))
+        view = self.see([x], Draws(SingleProcess(), torch.Generator().manual_seed(0)))
         hidden = hidden_patches(view.keep, len(x), self.patches, x.device)
         shown = {
             "image": paint.pixels(x),

@@ -22,7 +22,7 @@ from cuewise.methods.method import Method, MethodSettings, Setup, Step, ViewSpec
 from cuewise.methods.permutations import permutation_set
 from cuewise.objectives.nce import at_least_single
 
-GRID = 3  # tiles a side
+GRID = 3  # tiles per side
 SIDE, TILE, JITTER = 255, 64, 2  # of an image, a tile and the shift of a channel, as published
 WIDE = 1024  # features of a tile beyond which a layer narrows them, as AlexNet's fc6
 # by both versions of an image

@@ -70,7 +70,7 @@ class LooC(Method):
         if s.mask_equal and not setup.leave_out:
             raise UserError(f"{cls.name}.mask_equal has no meaning without --leave-out")
         if "color" in setup.leave_out and not setup.color_jitter:
-            raise UserError("--leave-out color needs colours that change: take --no-color-jitter away")
+            raise UserError("--leave-out color needs colour jitter: remove --no-color-jitter")
 
     @classmethod
     def shown(cls, setup: Setup) -> tuple[ViewSpec, ...]:

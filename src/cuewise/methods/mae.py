@@ -14,7 +14,7 @@ from cuewise.encoders.heads import unit
 from cuewise.encoders.load import pooled_over_patches
 from cuewise.errors import UserError
 from cuewise.methods.masking import ADAMW, Decoder, Draws, Painter, check_masking, hidden_patches
-from cuewise.methods.method import UNSPREAD, Alone, Method, MethodSettings, Setup, Step
+from cuewise.methods.method import UNSPREAD, Method, MethodSettings, Setup, SingleProcess, Step
 from cuewise.objectives.masked import patchify, reconstruction
 
 
@@ -81,7 +81,9 @@ class MAE(Method):
     def pictures(self, batch: Batch) -> dict[str, NDArray[np.uint8]]:
         """The image, what the encoder sees of it, and the reconstruction; with masks that are always the same."""
         x, paint = batch.views["first"], Painter(self.encoder)
-        keep = Draws(Alone(), torch.Generator().manual_seed(0)).keep(x, self.patches, self.settings.mask)
+        keep = Draws(SingleProcess(), torch.Generator().manual_seed(0)).keep(
+            x, self.patches, self.settings.mask
+        )
         hidden = hidden_patches(keep, len(x), self.patches, x.device)
         predicted = self.decoder(self.encoder.tokens(x, keep), keep)
         return {

@@ -42,7 +42,7 @@ class Comm(Protocol):
         ...
 
 
-class Alone:
+class SingleProcess:
     """One process."""
 
     rank, world = 0, 1
@@ -183,7 +183,7 @@ class Method(nn.Module, ABC):
         self.negatives = setup.negatives
         self.leave_out = setup.leave_out
         self.hard = setup.hard
-        self.comm: Comm = comm or Alone()
+        self.comm: Comm = comm or SingleProcess()
         self.progress = 0.0  # of training, 0…1
         self.generator = torch.Generator().manual_seed(seed)
 
@@ -314,5 +314,5 @@ def by_query(ns: list[Tensor], batch: int) -> Tensor | None:
 
 
 def centred(ns: Tensor, share: float, comm: Comm) -> Tensor:
-    """Negatives B×M×C less `share` of the mean negative of the whole batch; as they are where that is 0."""
+    """Negatives B×M×C less `share` of the mean negative of the whole batch; unchanged where that is 0."""
     return own_part(ns, comm.gather(ns), share) if share else ns

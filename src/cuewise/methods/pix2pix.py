@@ -86,7 +86,7 @@ class Pix2Pix(Method):
 
     @property
     def least_spread(self) -> float:
-        """The innermost map is no embedding: it may be as narrow as it likes."""
+        """The innermost map is not an embedding: its spread has no lower bound."""
         return 0.0
 
     @property

@@ -33,7 +33,7 @@ class Settings(MethodSettings):
         "of the encoder's batch norm: batch, or fixed, those of the weights that the run starts from "
         "(for small batches, and images of another size than the weights were trained on)",
     ] = "batch"
-    freeze: Annotated[bool, "leave the generator of --generator as it is"] = False
+    freeze: Annotated[bool, "leave the generator of --generator unchanged"] = False
     keep: Annotated[
         float, "weight of the loss of pix2pix, which keeps the generator of --generator a suppressor"
     ] = 1.0

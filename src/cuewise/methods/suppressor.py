@@ -31,7 +31,7 @@ def load_generator(folder: str) -> Encoder:
 class Suppressor(nn.Module):
     """Generator and discriminator of a run, for images with the mean and deviation of another network.
 
-    frozen  the generator stays as it is, and there is no discriminator
+    frozen  the generator stays unchanged, and there is no discriminator
     """
 
     mean: Tensor

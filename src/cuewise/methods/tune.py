@@ -74,7 +74,7 @@ class Tune(Method):
 
     @classmethod
     def shown(cls, setup: Setup) -> tuple[ViewSpec, ...]:
-        """The same crop twice: as it is, and as the cue dials change it."""
+        """The same crop twice: unchanged, and as the cue dials change it."""
         return (
             ViewSpec("plain", "tune", drops=("color", "texture", "blur", "rotation")),
             ViewSpec("changed", "tune", shares=("crop", "flip")),
@@ -99,7 +99,9 @@ class Tune(Method):
         if not s.pull and not s.contrast:
             raise UserError("tune.pull 0 and tune.contrast 0 leave nothing to learn: give one of them")
         if setup.negatives.active and not s.contrast:
-            raise UserError("--negatives act in the contrast: set tune.contrast above 0, or --alpha 0")
+            raise UserError(
+                "--negatives only affect the contrastive term: set tune.contrast above 0, or --alpha 0"
+            )
 
     def train(self, mode: bool = True) -> Self:
         super().train(mode)

@@ -44,7 +44,7 @@ class Cells:
 
 
 def by_class(data: Dataset) -> Dataset:
-    """A tree of corrupted images labelled by its class folders, with the columns corruption and severity; others as they are."""
+    """A tree of corrupted images labelled by its class folders, with the columns corruption and severity; others unchanged."""
     step = max(1, len(data) // LOOKED_AT)
     if data.object_classes or not all(PLACE.search(data.name(i)) for i in range(0, len(data), step)):
         return data

@@ -56,13 +56,13 @@ class Detect(ProbeKind):
     body: Annotated[str | None, "c4 (ResNets) or fpn (anything with maps, transformers) [the preset's]"] = (
         None
     )
-    frozen: Annotated[bool, "train only what is new, the encoder stays as it is"] = False
+    frozen: Annotated[bool, "train only what is new, the encoder stays unchanged"] = False
     norm: Annotated[str | None, "batch norms of the encoder: train or frozen [train]"] = None
     scales: Annotated[
         str | None, "short sides in training, LOW:HIGH pixels; --size is that at test [the preset's]"
     ] = None
     epochs: Annotated[int | None, "passes over the images, the schedule scaled to them [the preset's]"] = None
-    steps: Annotated[int | None, "the same in optimiser steps"] = None
+    steps: Annotated[int | None, "length of training in optimiser steps"] = None
     batch_size: Annotated[int | None, "images per step [the preset's]"] = None
     lr: Annotated[float | None, "learning rate [the preset's, which follows the batch size]"] = None
 

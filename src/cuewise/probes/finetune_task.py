@@ -42,7 +42,7 @@ class Finetune(ProbeKind):
     steps: Annotated[int | None, "stop after this many steps, the schedule unchanged"] = None
 
     val: Annotated[str | None, "labelled images to choose the rate on [a held-out fifth of --train]"] = None
-    seeds: Annotated[int, "runs from --seed on, of which the mean is given"] = 1
+    seeds: Annotated[int, "number of runs, starting at --seed; their mean is reported"] = 1
 
     def run(self, task: Task) -> list[Score]:
         chosen = tuning(

@@ -20,7 +20,7 @@ Mask = NDArray[np.bool_]
 class Probe(ABC):
     """A classifier on features with scikit-learn's contract; what `fit` learns ends in an underscore.
 
-    Constructors store their arguments as they are. `classes_` are the labels, in the order of the columns of
+    Constructors store their arguments unchanged. `classes_` are the labels, in the order of the columns of
     `predict_proba`: whole numbers stand for themselves (0 … the largest), other labels are sorted.
     """
 

@@ -185,7 +185,7 @@ def random_twin(model: str) -> tuple[str, int]:
     arch = card.arch
     if not SPEC.match(arch):
         raise UserError(
-            f"--baseline random: {model} is code of your own, which has no untrained twin by name"
+            f"--baseline random: {model} is your own code, so no untrained copy can be built from its name"
         )
     return arch, card.size
 

@@ -68,7 +68,7 @@ class Segment(ProbeKind):
     ] = None
     void: Annotated[Sequence[int], "values of a mask that do not count; 3 for trimaps [255]"] = (255,)
     epochs: Annotated[int | None, "passes over the images, the schedule scaled to them [the preset's]"] = None
-    steps: Annotated[int | None, "the same in optimiser steps"] = None
+    steps: Annotated[int | None, "length of training in optimiser steps"] = None
     batch_size: Annotated[int | None, "images per step [the preset's]"] = None
     lr: Annotated[float | None, "learning rate [the preset's, which follows the batch size]"] = None
 

@@ -39,7 +39,7 @@ def standardiser(X: Features) -> Scale:
 
 
 def scaled(X: Features, scale: Scale | None) -> Tensor:
-    """Features as a solver takes them: standardised, or as they are."""
+    """Features as a solver takes them: standardised, or unchanged."""
     return torch.from_numpy(np.asarray(X, np.float32)) if scale is None else scale(X)
 
 

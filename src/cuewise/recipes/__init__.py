@@ -44,7 +44,7 @@ def _content() -> dict[str, dict[str, Any]]:
 
 def recipe_from(name: str, content: dict[str, dict[str, Any]]) -> PaperRecipe:
     """One recipe of several files; a base may have a base."""
-    own = merge(content[name])  # a copy: what is read stays as it is
+    own = merge(content[name])  # a copy: what is read stays unchanged
     summary, below = own.pop("summary"), own.pop("base", None)
     if below is None:
         return PaperRecipe(name, summary, own.pop("images"), own)

@@ -86,7 +86,7 @@ def is_declared(name: str) -> bool:
 
 
 def title_of(name: str) -> str:
-    """A score's name in words; a name from elsewhere that is not plain words stays as it is."""
+    """A score's name in words; a name from elsewhere that is not plain words stays unchanged."""
     return kind_of(name).title_of(name) if is_declared(name) else words(name)
 
 

@@ -14,7 +14,7 @@ from cuewise.audits.saved import unfinished
 from cuewise.audits.subject import AuditSettings
 from cuewise.data import open_data
 from cuewise.errors import UserError
-from cuewise.folders import claim_folder
+from cuewise.folders import claim_folder, is_embedded
 from cuewise.report.card import card_of_run
 from cuewise.report.page import write_report
 from cuewise.train.log import read_metrics
@@ -100,8 +100,10 @@ def compare_folders(
     given = [k for k, v in options.items() if v not in (None, [], {}) and v != usual.get(k)]
     if given and not runs:
         raise UserError(
-            f"--{given[0].replace('_', '-')} is for runs that are audited first, and all of these are audits already"
+            f"--{given[0].replace('_', '-')} is for runs that are audited first, but all of these are already audits"
         )
+    if twice := next((f for n, f in enumerate(folders) if f in folders[:n]), None):
+        raise UserError(f"{twice} is given twice; compare takes each audit or run once")
     audits = {f: _read(f / "audit.json") for f in folders if f not in runs}
     called = unique_names(list(names or short_names([str(f) for f in folders])), [str(f) for f in folders])
     with claim_folder(out, "comparison", overwrite=overwrite, reads=folders):
@@ -145,7 +147,7 @@ def own_data(runs: Sequence[Path]) -> tuple[list[str], list[str]]:
     """
     configs = [load_config(run) for run in runs]
     data, val = configs[0].data, configs[0].val
-    if any((c.data, c.val) != (data, val) for c in configs) or all(d.startswith("shapes") for d in data):
+    if any((c.data, c.val) != (data, val) for c in configs) or all(is_embedded(d) for d in data):
         return [], []
     if open_data(data).labels is None:
         return [], []

@@ -17,7 +17,7 @@ _WORDS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
 
 
 def in_words(protocol: str) -> str:
-    """The short names of probes spelled out; everything else as it is."""
+    """The short names of probes spelled out; everything else unchanged."""
     for pattern, words in _WORDS:
         protocol = pattern.sub(words, protocol)
     return protocol[:1].upper() + protocol[1:]

@@ -8,6 +8,7 @@ from itertools import pairwise
 from typing import Any
 
 from cuewise.config import merge
+from cuewise.folders import is_embedded
 from cuewise.studies.claims import Claim, PairedDifference, above, below, combined
 from cuewise.studies.labs import Lab
 from cuewise.studies.study import Arm, Figure, Study
@@ -40,7 +41,7 @@ def named(noise: float, gold: float, filtered: bool = False) -> str:
 
 def images(spec: str) -> str:
     """Fewer images and classes of the embedded set; another set as it is."""
-    if not spec.startswith("shapes"):
+    if not is_embedded(spec):
         return spec
     return re.sub(r"\bn=\d+", f"n={IMAGES}&classes={CLASSES}", spec)
 

@@ -17,6 +17,8 @@ import yaml
 
 from cuewise.config import FREE_TO_CHANGE, difference, resolve
 from cuewise.data import open_data
+from cuewise.data.overlap import identity
+from cuewise.encoders.card import weights_of_file
 from cuewise.errors import UserError
 from cuewise.files import write_json, write_text
 from cuewise.folders import HIDDEN, lock_folder, read_mark, write_mark
@@ -25,7 +27,7 @@ from cuewise.studies.measures import Quantities, TrainedArm, find_measure
 from cuewise.train.pretrain import run_pretrain
 from cuewise.train.reload import progress_of
 
-FORMAT = 1  # raise when a change of the code makes trained arms stale
+FORMAT = 2  # raise when a change of the code makes trained arms stale
 
 
 @dataclass(frozen=True)
@@ -48,15 +50,35 @@ def job_of(config: dict[str, Any], place: Path, measures: tuple[str, ...]) -> Ar
     own = departures(resolve(config).as_dict())
     read = [weights_of(config["generator"])] if config.get("generator") else []
     read += digest_of_start(str(config.get("model") or ""))
+    read += identity(images_read(config))
     content = json.dumps([FORMAT, own, data.fingerprint()["hash"], *read], sort_keys=True)
     name = hashlib.sha256(content.encode()).hexdigest()[:12]
     return ArmJob(config, str(place / name), measures, images_of(config, len(data)))
 
 
+def images_read(config: Mapping[str, Any]) -> tuple[str, ...]:
+    """All sets that a run reads; other images under the same names make other arms."""
+    views, suppress = config.get("views") or {}, config.get("suppress")
+    more = (
+        views.get("styles"),
+        views.get("style_copies"),
+        suppress.get("copies") if isinstance(suppress, Mapping) else None,
+    )
+    return (*config["data"], *config.get("texture_data", ()), *(str(m) for m in more if m))
+
+
 def digest_of_start(model: str) -> list[str]:
-    """A hash of the weights that a model brings from a file or a run; other weights at the same place make other arms."""
-    places = (Path(model), Path(model) / "encoder.safetensors", Path(model.partition(":")[2] or "."))
-    return [hashlib.sha256(f.read_bytes()).hexdigest() for f in places if model and f.is_file()]
+    """A hash of the weights that a model brings from a file, a folder or a run; others at the same place make other arms."""
+    named = (
+        model.partition("#")[0],
+        model.partition(":")[2],
+        model.rpartition(":")[2],
+    )  # RUN#space, hf:DIR, module:f:FILE
+    places = [Path(name) for name in dict.fromkeys(named) if name]
+    files = [
+        f for p in places for f in (sorted(p.glob("*.safetensors")) if p.is_dir() else [p]) if f.is_file()
+    ]
+    return [str(weights_of_file(file)["sha256"]) for file in files]
 
 
 def weights_of(generator: str) -> str:
@@ -64,7 +86,7 @@ def weights_of(generator: str) -> str:
     file = Path(generator) / "encoder.safetensors"
     if not file.is_file():
         raise UserError(f"--generator {generator}: no finished run of `cuewise pretrain --method pix2pix`")
-    return hashlib.sha256(file.read_bytes()).hexdigest()
+    return str(weights_of_file(file)["sha256"])
 
 
 def images_of(config: Mapping[str, Any], count: int) -> int:

@@ -14,6 +14,7 @@ from typing import Any
 import torch
 
 from cuewise.config import merge
+from cuewise.data.overlap import identity
 from cuewise.errors import Interrupted, UserError
 from cuewise.files import write_json
 from cuewise.folders import check_folder, claim_folder
@@ -63,6 +64,7 @@ def run_studies(
 ) -> dict[str, Any]:
     """All named studies in one lab; returns the verdicts. A second call resumes where the first stopped."""
     began = time.monotonic()
+    identity.cache_clear()  # files may have changed since an earlier call in this process
     if seeds < 1:
         raise UserError(f"--seeds {seeds}: must be 1 or more ({ENOUGH_SEEDS} for intervals that can decide)")
     if epochs is not None and epochs < 1:
@@ -181,6 +183,7 @@ def budgeted(
         "method": lab.main,
         "precision": lab.base.get("precision", "auto"),
         "network": [lab.base["model"], lab.base["size"]],
+        "data": [list(lab.base["data"]), {role: list(specs) for role, specs in lab.sets.items()}],
     }
     if note.is_file() and (saved := json.loads(note.read_text())).get("asked") == asked:
         return int(saved["epochs"])

@@ -50,6 +50,7 @@ def run_transfer(
         raise UserError("no MODEL given: name one or more encoders")
     if not all(isinstance(m, str) for m in models):
         raise UserError("transfer takes each MODEL by name, so that its finished tasks are found again")
+    identity.cache_clear()  # files may have changed since an earlier call in this process
     tasks = read_suite(suite, seed, device)
     called = unique_names(list(names) or short_names(list(models)), list(models))
     # which weights each has, so that a cell is not taken for another's; an unusable MODEL is an error here

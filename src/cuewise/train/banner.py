@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from cuewise.data import BrokenImage, Dataset
 from cuewise.encoders.card import describe_weights, is_random
-from cuewise.methods.method import SHORT
+from cuewise.methods.method import SHORT, SMALL
 from cuewise.train.labels import label_lines
 from cuewise.train.optim import scaled_lr
 from cuewise.views.box_sources import ProposedBoxes, TableBoxes
@@ -35,9 +35,9 @@ def banner(run: Run, data: Dataset) -> list[str]:
         f"{counted(config.epochs, 'epoch')} of {counted(steps, 'step')} = {counted(run.total, 'step')} of "
         f"{config.batch_size} images{stop}; "
         + (
-            f"{dropped} images are left over in each epoch (others each time)"
+            f"{dropped} images are dropped per epoch (different ones each time)"
             if dropped
-            else "no image is left over"
+            else "no image is dropped"
         ),
         f"{config.optim.name}, learning rate {scaled_lr(config.optim, config.batch_size):.3g} for this batch size, "
         f"{config.optim.schedule} schedule" + (f"; queue of {queue} keys" if queue else ""),
@@ -69,8 +69,13 @@ def rate_lines(run: Run) -> list[str]:
     if optim.lr != method.get("short_lr") or optim.name != method["name"]:
         return []
     published = method["lr"] * optim.reference_batch / method["reference_batch"]
+    short = (
+        run.total < SHORT and run.config.batch_size <= SMALL and is_random(run.method.encoder.card.weights)
+    )
+    start = "" if short else "warning: "
+    why = "as for" if short else "which is for small batches in"
     return [
-        f"that is {optim.lr / published:g} × the published rate, as for runs under {SHORT:,} steps from random weights; "
+        f"{start}that is {optim.lr / published:g} × the published rate, {why} runs under {SHORT:,} steps from random weights; "
         f"the published one: --set optim.lr={published:g}"
     ]
 

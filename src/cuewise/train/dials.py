@@ -87,7 +87,7 @@ class Watch:
         if len(self.stuck) == self.PATIENCE and all(self.stuck):
             out += self._once(
                 "stuck",
-                f"the loss stands at {loss:.3f}, which is chance (ln of the number of choices is {self.chance:.3f}): try "
+                f"the loss is stuck at {loss:.3f}, the chance level (ln of the number of choices is {self.chance:.3f}): try "
                 f"another optim.lr, more warm-up, or look at views.png — are the two views of an image alike?",
             )
         return out

@@ -16,7 +16,7 @@ from cuewise.errors import UserError
 from cuewise.train.fabric import DDPStrategy, Fabric
 
 
-class Everyone:
+class ProcessGroup:
     """All processes of the default group; alone when there is none."""
 
     def __init__(self) -> None:
@@ -33,7 +33,7 @@ class Everyone:
 
 def of_all(items: dict[str, str]) -> dict[str, str]:
     """What any process has, in rank order."""
-    everyone = Everyone()
+    everyone = ProcessGroup()
     if everyone.world == 1:
         return items
     found: list[Any] = [None] * everyone.world

@@ -145,8 +145,8 @@ class Guard:
             )
         else:
             said = (
-                f"the features drift: {100 * row['guard/agreement']:.0f} % of the images are answered by {what} as before, "
-                f"effective rank {row['guard/effective_rank']:.0f}"
+                f"the features drift: {100 * row['guard/agreement']:.0f} % of the images get the same answer from {what} "
+                f"as at the start, effective rank {row['guard/effective_rank']:.0f}"
             )
         return (
             f"{said}; the encoder of step {self.within} is kept as best.safetensors. Try a larger --keep, a lower --alpha "

@@ -121,7 +121,7 @@ def fit(run: Run, banner: Sequence[str] = (), started: Callable[[], None] | None
             if writes:
                 save(run)
                 saved = time.monotonic()
-            telemetry.training_goes_on()
+            telemetry.training_resumes()
             if over:
                 break
     if looks.halted and run.first:

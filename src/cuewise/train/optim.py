@@ -60,7 +60,7 @@ class LARS(Uncompiled, torch.optim.Optimizer):
 MILESTONES = (0.6, 0.8)  # of the schedule "step", as shares of training
 
 
-class Several:
+class OptimizerGroup:
     """Optimisers that step together. The first follows the schedule (its groups are `param_groups`), the others do not."""
 
     def __init__(self, parts: Sequence[Any]) -> None:

@@ -47,7 +47,7 @@ def show_views(batch: Batch, method: Method, device: torch.device, folder: Path,
             role if single else f"{role} {i + 1}": y[:ROWS].cpu().numpy() for i, y in enumerate(stacks)
         }
     own = pictures_of(method, first_views(batch), device)
-    own.pop("image", None)  # a view as it is
+    own.pop("image", None)  # a view, unchanged
     whole = (
         {"boxes": boxed_images(batch, data, ROWS)} if any(n.endswith(".region") for n in batch.facts) else {}
     )

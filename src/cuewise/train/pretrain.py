@@ -23,12 +23,12 @@ from cuewise.methods.supervised import Supervised
 from cuewise.train.banner import banner
 from cuewise.train.checkpoint import read_checkpoint
 from cuewise.train.checkup import Observers, checkup_of
-from cuewise.train.distributed import Everyone, explain_lost_process, launch
+from cuewise.train.distributed import ProcessGroup, explain_lost_process, launch
 from cuewise.train.environment import environment
 from cuewise.train.epoch_end import EpochEnd
 from cuewise.train.labels import with_labels
 from cuewise.train.loop import LAYOUTS, Run, fit, restore
-from cuewise.train.optim import Several, build_optimizers
+from cuewise.train.optim import OptimizerGroup, build_optimizers
 from cuewise.train.phases import FILE, FOLDER, first_config, read_confusion, silver_of, write_confusion
 from cuewise.train.shown import build_views
 from cuewise.train.sinks import check_sinks
@@ -101,10 +101,11 @@ def planned(
     if not config.data:
         raise UserError("no DATA given: name a folder of images, an archive, or `shapes`")
     data = with_labels(config, usable_images(config, open_data(config.data)))
+    refuse_epochs(saved, config, layers)
     config = complete(config, len(data))
     if extend and config.labels.correction != "none":
         raise UserError(
-            "--extend has no meaning with labels.correction: both phases are of one length; train a new run"
+            "--extend has no meaning with labels.correction: both phases must have the same length; train a new run"
         )
     if saved is not None and extend:
         budget = saved["loop"].get("budget")
@@ -121,9 +122,26 @@ def planned(
     ):
         longer = "; to train longer, add --extend" if any(c.startswith("epochs") for c in changed) else ""
         raise UserError(
-            f"--resume with another configuration ({'; '.join(changed[:3])}); take it back, or use another --out{longer}"
+            f"--resume with another configuration ({'; '.join(changed[:3])}); undo the change, or use another --out{longer}"
         )
     return config, data, resuming
+
+
+def refuse_epochs(
+    saved: Mapping[str, Any] | None, config: Config, layers: Sequence[Mapping[str, Any]]
+) -> None:
+    """A run whose length is a number of steps has no use for --epochs, which would be ignored."""
+    budget = saved and saved["loop"].get("budget")
+    if saved is None or budget is None or config.loop.budget is None:
+        return
+    if any(
+        layer.get("epochs", saved["epochs"]) != saved["epochs"] and "budget" not in (layer.get("loop") or {})
+        for layer in layers
+    ):
+        raise UserError(
+            f"--epochs has no meaning here: this run was planned as {budget} steps; leave it out, or train longer with "
+            "--extend --set loop.budget=N"
+        )
 
 
 def _with_later_settings(saved: dict[str, Any], images: int) -> dict[str, Any]:
@@ -208,11 +226,12 @@ def build(config: Config, out: Path, data: Dataset, fabric: Any, observers: Obse
         torch.use_deterministic_algorithms(True, warn_only=True)
         torch.backends.cudnn.benchmark = False
     views = build_views(config, data)
-    if config.loop.decode == "reduced":
-        data = reduced(data, views)
+    shown = reduced(data, views) if config.loop.decode == "reduced" else data
     encoder = load_start(config)
     encoder.card = type(encoder.card)(**{**encoder.card.as_dict(), **card_of(config, encoder.card.size)})
-    method = config.method_class(encoder, config.setup(len(data.classes)), comm=Everyone(), seed=config.seed)
+    method = config.method_class(
+        encoder, config.setup(len(data.classes)), comm=ProcessGroup(), seed=config.seed
+    )
     method = method.to(memory_format=LAYOUTS[config.loop.layout])
     if config.loop.sync_batch_norm:
         share_statistics(method, fabric)
@@ -224,10 +243,10 @@ def build(config: Config, out: Path, data: Dataset, fabric: Any, observers: Obse
     config.optim = settle_rates(config.optim, method, steps, config.batch_size)
     optimizers = build_optimizers(method, config.optim, config.batch_size, brought_weights(method))
     module, *wrapped = fabric.setup(method, *optimizers)
-    optimizer = wrapped[0] if len(wrapped) == 1 else Several(wrapped)
+    optimizer = wrapped[0] if len(wrapped) == 1 else OptimizerGroup(wrapped)
     deferred = DeferredViews(views) if config.loop.views == "device" else None
     loader = Loader(
-        data,
+        shown,
         deferred or views,
         batch_size=config.batch_size,
         seed=config.seed,
@@ -251,7 +270,7 @@ def check_share(config: Config, world: int) -> None:
         raise UserError(f"--batch-size {config.batch_size} must be a multiple of {parts}")
     if config.batch_size < 2 * parts:
         raise UserError(
-            f"--batch-size {config.batch_size} gives one image to each of {parts} parts; {2 * parts} is the least"
+            f"--batch-size {config.batch_size} gives one image to each of {parts} parts; use at least {2 * parts}"
         )
 
 

@@ -31,7 +31,7 @@ def load_method(folder: Path) -> Method:
         raise UserError(f"{folder} is not a run with a checkpoint: give the --out of a `cuewise pretrain`")
     config = load_config(folder)
     content = read_checkpoint(folder / "checkpoints" / "last.ckpt")
-    if config.model.startswith(HUB):  # nothing is loaded from elsewhere on the word of a file
+    if config.model.startswith(HUB):  # nothing is loaded from elsewhere just because a file names it
         config = replace(config, model=str(folder))
     encoder = load_start(config, typed=False)
     method = config.method_class(encoder, config.setup(content["classes"]))

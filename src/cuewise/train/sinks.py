@@ -80,7 +80,7 @@ def check_sinks(names: Sequence[str]) -> None:
     """Names that exist and whose package is installed."""
     for name in names:
         if name in ALONE and len(names) > 1:
-            raise UserError(f"--log {name} stands alone")
+            raise UserError(f"--log {name} cannot be combined with others")
         if name not in (*ALONE, *SINKS):
             raise unknown("--log: there is no", name, [*SINKS, *ALONE])
         if name in SINKS:

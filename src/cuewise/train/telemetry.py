@@ -44,7 +44,7 @@ class Telemetry:
         self.waited, self.timed, self.began = 0.0, 0, time.monotonic()
         self.asked = self.began
 
-    def training_goes_on(self) -> None:
+    def training_resumes(self) -> None:
         """Leave out what came after the step, such as a checkpoint: it is neither training nor waiting for data."""
         now = time.monotonic()
         self.began += now - self.asked

@@ -45,7 +45,7 @@ def preset(away: str) -> dict[str, Any]:
         if name not in AWAY:
             raise UserError(f"--away {name}: there are {', '.join(AWAY)}, or several with commas")
     if "none" in names and len(names) > 1:
-        raise UserError("--away none stands alone: the dials are then your own")
+        raise UserError("--away none cannot be combined with others: the dials are then your own")
     return merge(*(AWAY[name] for name in names))
 
 

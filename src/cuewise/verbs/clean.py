@@ -13,7 +13,7 @@ def clean(
     *cache: Annotated[str, "features, textures, kernels, indexes or permutations [all]"],
     yes: Annotated[bool, "delete without asking"] = False,
 ) -> Result:
-    """Show what cuewise keeps in its cache, and delete it; everything there is made again when it is needed.
+    """Show what cuewise keeps in its cache, and delete it; everything in it is recreated on demand.
 
     cuewise clean
     cuewise clean features kernels --yes

@@ -45,7 +45,7 @@ def compare(
     overwrite: Annotated[bool, "replace the report in --out"] = False,
     **options: Annotated[Any, OfKind("audits", "cuewise.audits", "cuewise.audits.audit:AUDITS", "only")],
 ) -> Result:
-    """Put several models side by side in one report; runs are audited first, on what --train and --test name.
+    """Put several models side by side in one report; runs are audited first, on the images given by --train and --test.
 
     cuewise compare audits/plain audits/shape --out reports/both
     cuewise compare runs/plain runs/shape --out reports/runs --only shape_bias,accuracy --limit 100

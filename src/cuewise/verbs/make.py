@@ -38,7 +38,7 @@ def make(
         str | int, "processes: auto (all cores) or a number; 0 works in this process", MACHINE
     ] = "auto",
     limit: Annotated[int | None, "only the first images"] = None,
-    dry_run: Annotated[bool, "only measure a sample, and say how long and how large it would be"] = False,
+    dry_run: Annotated[bool, "only estimate time and size from a sample"] = False,
     both: Annotated[bool, "also write the originals, next to the results"] = False,
     subset: Annotated[
         One | None,
@@ -49,7 +49,7 @@ def make(
     address: Address = None,
     overwrite: Annotated[bool, "replace the set in DST"] = False,
 ) -> Result:
-    """Make an image set of another one (textures, diffused, cartoons, corrupted, …), or a table of boxes of its objects.
+    """Make an image set from another one (textures, diffused, cartoons, corrupted, …), or a table of boxes of its objects.
 
     cuewise make texture photos textures
     cuewise make anisotropic photos smooth --set steps=20 --format jpeg:90 --limit 100

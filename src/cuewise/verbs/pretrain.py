@@ -49,7 +49,7 @@ def pretrain(
     from cuewise.encoders.load import with_pretrained
     from cuewise.errors import UserError
     from cuewise.report.card import card_of_run
-    from cuewise.train.distributed import Everyone
+    from cuewise.train.distributed import ProcessGroup
     from cuewise.train.pretrain import run_pretrain
 
     layers, asked = layers_asked("pretrain", options, data, config, set)
@@ -63,7 +63,7 @@ def pretrain(
 
         return Result(look_ahead(layers, Path(out), **asked_of_run, observers=observers()))
     result = run_pretrain(layers, Path(out), **asked_of_run, observers=observers())
-    first = Everyone().rank == 0
+    first = ProcessGroup().rank == 0
     if first:
         card_of_run(Path(out))
     return Result(result, shown=first)

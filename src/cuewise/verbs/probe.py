@@ -39,11 +39,11 @@ def probe(
     ] = None,
     resume: Annotated[bool, "continue what was interrupted in --out"] = False,
     overwrite: Annotated[bool, "replace the probe in --out"] = False,
-    cache: Annotated[bool, "keep features on disk and use them again (--no-cache does not) [on]"] = True,
+    cache: Annotated[bool, "cache features on disk and reuse them [on]"] = True,
     device: Device = "auto",
     **options: Annotated[Any, OfKind("probes", "cuewise.probes", "cuewise.probes.kinds:PROBES")],
 ) -> Result:
-    """Score an encoder on labelled images: what its features know, or what it learns from there.
+    """Score an encoder on labelled images, frozen or fine-tuned.
 
     cuewise probe linear runs/plain --train photos
     cuewise probe knn runs/plain --train photos --test sketches --k 5

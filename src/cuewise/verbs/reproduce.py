@@ -34,7 +34,7 @@ def reproduce(
     ] = None,
     seeds: Annotated[
         int,
-        "runs of every arm, each with its own seed; the same seeds in all arms; fewer than 5 are a first look",
+        "runs of every arm, each with its own seed; the same seeds in all arms; fewer than 5 are preliminary",
     ] = 5,
     epochs: Annotated[
         int | None, "of every run [the lab's own; up to four times as many where a study's effect comes late]"
@@ -68,7 +68,7 @@ def reproduce(
     ] = None,
     overwrite: Annotated[bool, "start again, the trained arms in --out included"] = False,
 ) -> Result:
-    """Test the papers' claims at lab scale: train, measure over seeds, say what held.
+    """Test the papers' claims at lab scale: train, measure over seeds, report which claims hold.
 
     cuewise reproduce ns-color --out studies/color
     cuewise reproduce --out studies/all --budget 60

@@ -56,7 +56,7 @@ def tune(
     from cuewise.errors import UserError
     from cuewise.report.card import card_of_run
     from cuewise.report.tuned import report_tuned
-    from cuewise.train.distributed import Everyone
+    from cuewise.train.distributed import ProcessGroup
     from cuewise.train.pretrain import run_pretrain
     from cuewise.train.tune import layers_of
 
@@ -69,7 +69,7 @@ def tune(
     place = Path(out)
     full = layers_of(start, away, layers, place, resume=resume, begun=bool(config))
     result = run_pretrain(full, place, resume=resume, overwrite=overwrite, observers=observers(texts(test)))
-    first = Everyone().rank == 0
+    first = ProcessGroup().rank == 0
     if first:
         card_of_run(place)
         result |= report_tuned(place, texts(test)) if report else {}

@@ -54,7 +54,7 @@ class Augmentation:
         if self.own:
             return replace(recipe, own=tuple(n for n in recipe.own if n != self.name))
         if not self.probabilities:
-            raise UserError(f"views cannot do without {self.name}: every view has one")
+            raise UserError(f"{self.name} cannot be removed: every view has one")
         return replace(recipe, **dict.fromkeys(self.probabilities, 0.0))  # type: ignore[arg-type]
 
     def drawn(self, params: ViewParams) -> tuple[Any, ...]:

@@ -60,7 +60,7 @@ class DrawnBatch(NamedTuple):
 
 @dataclass(frozen=True)
 class DeferredViews:
-    """The transform of a loader whose views are rendered elsewhere: it gives the image as it is, and what was drawn."""
+    """The transform of a loader whose views are rendered elsewhere: it gives the original image, and what was drawn."""
 
     views: Views
 

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from cuewise.data import Dataset, SmallestCrop
+from cuewise.data import BrokenImage, Dataset, SmallestCrop
+from cuewise.data.decode import reduction
 from cuewise.data.headers import read_jpeg_header
 from cuewise.errors import UserError
 from cuewise.views.recipes import Recipe
@@ -38,7 +39,9 @@ def smallest_crops(views: Views) -> tuple[SmallestCrop, ...]:
 def of_recipe(recipe: Recipe) -> SmallestCrop:
     """Crops have at least scale[0] of the area, and their sides differ by no more than the ratio."""
     longest = max(recipe.ratio[1], 1 / recipe.ratio[0])
-    return SmallestCrop(recipe.size, recipe.scale[0] / longest)
+    # where no crop fits the image, its centre is taken, with the nearest ratio that is allowed
+    narrowest = min(1.0, recipe.ratio[1], 1 / recipe.ratio[0])
+    return SmallestCrop(recipe.size, recipe.scale[0] / longest, narrowest)
 
 
 def reduced(data: Dataset, views: Views) -> Dataset:
@@ -47,7 +50,7 @@ def reduced(data: Dataset, views: Views) -> Dataset:
     if max(found := reductions(smaller), default=1) == 1:
         side = max(math.ceil(2 * crop.side / math.sqrt(crop.share)) for crop in smaller.crops)
         raise UserError(
-            f"loop.decode=reduced changes nothing: none of {len(found)} images that were looked at is a JPEG large enough "
+            f"loop.decode=reduced changes nothing: none of {len(found)} sampled images is a JPEG large enough "
             f"for these crops (a square one from {side} × {side} pixels on); leave it out"
         )
     return smaller
@@ -57,9 +60,11 @@ def reductions(data: Dataset, look: int = 32) -> list[int]:
     """By how much some images of the set are reduced, evenly spaced over it; 1 also for those that are no JPEGs."""
     found = []
     for i in np.unique(np.linspace(0, len(data) - 1, look).astype(int)).tolist():
-        header = read_jpeg_header(data.stored(i) or b"")
-        size = (header.height, header.width) if header and header.plain else (0, 0)
-        found.append(min(crop.reduction(*size) for crop in data.crops))
+        try:
+            header = read_jpeg_header(data.stored(i) or b"")
+        except BrokenImage:
+            continue  # the loader reports it
+        found.append(reduction(header, data.crops) if header and header.plain else 1)
     return found
 
 

@@ -70,7 +70,7 @@ class Views:
     """Picklable transform `(sample, rng) -> Shown`: uint8 size×size×3 per positive role, M×size×size×3 per negative.
 
     Positives are drawn first, in order, and negatives last, from a generator that belongs to this image alone. So
-    adding, changing or dropping negatives leaves every positive as it was, to the bit.
+    adding, changing or dropping negatives leaves every positive unchanged, to the bit.
 
     compared  augmentations: the fact "shared" says for each which later views drew what the first one did, A×(V−1)
     paired    all views of an image are filtered by --suppress together, or none

@@ -122,7 +122,7 @@ def zoom_blur(source: CorruptionInput, severity: int, rng: np.random.Generator) 
 def shuffle(origin: NDArray[np.uint32], moves: Any, reach: int, width: int, height: int) -> None:
     """From the bottom right up, each pixel takes its neighbour's place in `origin` (flat, H·W).
 
-    moves: flat, one number in 0 .. (2·reach)² a pixel; the move is (m // 2·reach − reach, m % 2·reach − reach).
+    moves: flat, one number in 0 .. (2·reach)² per pixel; the move is (m // 2·reach − reach, m % 2·reach − reach).
     The neighbour keeps its own value: ImageNet-C's published swap copies, because it exchanges views.
     """
     side = 2 * reach

@@ -194,7 +194,7 @@ def stretch_saturation(pixels: Bytes, factor: Any, offset: Any, out: Bytes) -> N
 
 
 def saturate(source: CorruptionInput, severity: int, rng: np.random.Generator) -> Bytes:
-    """More or less colour; an image without three channels has none, and is returned as it is."""
+    """More or less colour; an image without three channels has none, and is returned unchanged."""
     if not source.is_rgb:
         return source.image.copy()
     factor, offset = SATURATE[severity - 1]

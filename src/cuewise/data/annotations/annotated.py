@@ -65,7 +65,7 @@ class Annotated:
 
     labels = None
     classes: tuple[str, ...] = ()
-    as_stored = True
+    as_stored = False  # an image must have the size that its annotation says
 
     def __init__(
         self,

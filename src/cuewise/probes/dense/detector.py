@@ -45,7 +45,7 @@ class DetectorHeads:
 
 @dataclass(frozen=True)
 class BoxView:
-    """The image as it is, flipped in half of the cases, with its boxes; sizes are the detector's business."""
+    """The original image, flipped in half of the cases, with its boxes; sizes are the detector's business."""
 
     classes: tuple[int, ...]  # class of the set → trained class, −1 for one that was not trained
     flip: bool = False
