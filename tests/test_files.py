@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from cuewise import UserError
-from cuewise.files import aside, claim_file, explain_full_disk, write_bytes, write_json, write_text, writing
+from cuewise.files import aside, hold_file, explain_full_disk, write_bytes, write_json, write_text, writing
 
 
 def half_written(file: Path) -> None:
@@ -51,17 +51,17 @@ def test_two_writers_of_a_shared_file_do_not_meet(tmp_path: Path) -> None:
 
 def test_a_file_has_one_writer_and_is_not_replaced_by_accident(tmp_path: Path) -> None:
     file = tmp_path / "new" / "a.npz"
-    with claim_file(file, overwrite=False):
+    with hold_file(file, overwrite=False):
         with (
             pytest.raises(UserError, match=r"a\.npz is being written by another process"),
-            claim_file(file, True),
+            hold_file(file, True),
         ):
             pass
         write_bytes(file, b"one")
     assert os.listdir(file.parent) == ["a.npz"]
-    with pytest.raises(UserError, match=r"a\.npz exists: use --overwrite"), claim_file(file, False):
+    with pytest.raises(UserError, match=r"a\.npz exists: use --overwrite"), hold_file(file, False):
         pass
-    with pytest.raises(RuntimeError), claim_file(file, True):
+    with pytest.raises(RuntimeError), hold_file(file, True):
         half_written(file)
     assert file.read_bytes() == b"one"
     assert os.listdir(file.parent) == ["a.npz"]

@@ -13,14 +13,14 @@ import pytest
 
 import cuewise
 from cuewise import UserError
-from cuewise.folders import check_folder, claim_folder, entries, read_mark, write_mark
+from cuewise.folders import check_folder, hold_folder, entries, read_mark, write_mark
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="no such locks there")
 
 
 def made(folder: Path, kind: str = "run", **files: str) -> Path:
     """A finished folder of that kind."""
-    with claim_folder(folder, kind):
+    with hold_folder(folder, kind):
         for name, text in (files or {"config": "old"}).items():
             (folder / name).write_text(text)
     return folder
@@ -45,18 +45,18 @@ def replace_and_die(folder: Path, *, started: bool = False) -> None:
     """A run that is killed inside its block."""
 
     def work() -> None:
-        with claim_folder(folder, "run", overwrite=True) as claim:
+        with hold_folder(folder, "run", overwrite=True) as held:
             (folder / "config").write_text("new")
             (folder / "extra").mkdir()
             if started:
-                claim.started()
+                held.started()
             os.kill(os.getpid(), signal.SIGKILL)
 
     os.waitpid(in_child(work), 0)
 
 
 def fail_inside(folder: Path, kind: str = "run") -> None:
-    with claim_folder(folder, kind, overwrite=True):
+    with hold_folder(folder, kind, overwrite=True):
         (folder / "config").write_text("new")
         (folder / "extra").mkdir()
         raise RuntimeError
@@ -87,8 +87,8 @@ def test_a_folder_without_the_mark_is_never_deleted(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_a_mistyped_command_deletes_nothing(tmp_path: Path) -> None:
     run, audit, study = (made(tmp_path / kind, kind) for kind in ("run", "audit", "study"))
-    with claim_folder(audit, "audit", resume=True) as claim:
-        claim.finished()
+    with hold_folder(audit, "audit", resume=True) as held:
+        held.finished()
     wrong: list[tuple[Path, Callable[[], object]]] = [
         (run, lambda: cuewise.pretrain(str(tmp_path / "nowhere"), out=str(run), overwrite=True)),
         (run, lambda: cuewise.pretrain("shapes", out=str(run), overwrite=True, alpha=[-1.0])),
@@ -118,11 +118,11 @@ def test_what_is_replaced_comes_back_when_the_new_one_fails(tmp_path: Path) -> N
 
 def test_what_is_replaced_goes_once_the_new_one_has_started(tmp_path: Path) -> None:
     out = made(tmp_path / "run")
-    with claim_folder(out, "run", overwrite=True) as claim:
-        assert not claim.resuming
+    with hold_folder(out, "run", overwrite=True) as held:
+        assert not held.resuming
         assert names(out) == []
         assert (out / ".cuewise" / "replaced" / "config").exists()
-        claim.started()
+        held.started()
         assert not (out / ".cuewise" / "replaced").exists()
     assert names(out) == []
 
@@ -156,8 +156,8 @@ def test_a_kill_while_the_old_files_are_moved(tmp_path: Path, monkeypatch: pytes
 def test_a_link_is_followed_and_stays_a_link(tmp_path: Path) -> None:
     real, link = made(tmp_path / "disk" / "run"), tmp_path / "run"
     link.symlink_to(real)
-    with claim_folder(link, "run", overwrite=True) as claim:
-        claim.started()
+    with hold_folder(link, "run", overwrite=True) as held:
+        held.started()
         (link / "config").write_text("new")
     assert link.is_symlink()
     assert (real / "config").read_text() == "new"
@@ -172,8 +172,8 @@ def test_links_inside_are_removed_and_not_followed(tmp_path: Path) -> None:
     (tmp_path / "precious" / "a").write_text("a")
     out = made(tmp_path / "run")
     (out / "link").symlink_to(tmp_path / "precious")
-    with claim_folder(out, "run", overwrite=True) as claim:
-        claim.started()
+    with hold_folder(out, "run", overwrite=True) as held:
+        held.started()
     assert (tmp_path / "precious" / "a").exists()
 
 
@@ -183,7 +183,7 @@ def test_links_of_a_run_that_failed_are_removed_and_not_followed(tmp_path: Path)
     out = made(tmp_path / "run")
 
     def fail() -> None:
-        with claim_folder(out, "run", overwrite=True):
+        with hold_folder(out, "run", overwrite=True):
             (out / "link").symlink_to(tmp_path / "precious")
             raise RuntimeError
 
@@ -225,8 +225,8 @@ def test_resume_needs_a_run(tmp_path: Path) -> None:
         cuewise.pretrain("shapes", out=str(tmp_path), resume=True)
     (tmp_path / "config.yaml").write_text("")
     assert check_folder(tmp_path, "run", resume=True)
-    with claim_folder(tmp_path, "run", resume=True) as claim:
-        assert claim.resuming
+    with hold_folder(tmp_path, "run", resume=True) as held:
+        assert held.resuming
     assert read_mark(tmp_path)["kind"] == "run"
 
 
@@ -240,7 +240,7 @@ def test_a_second_process_is_refused_and_a_dead_one_is_not(tmp_path: Path) -> No
     out, ready = tmp_path / "run", tmp_path / "ready"
 
     def hold() -> None:
-        with claim_folder(out, "run"):
+        with hold_folder(out, "run"):
             (out / "config.yaml").write_text("")
             child = in_child(lambda: time.sleep(60))  # a worker that outlives it
             ready.write_text(str(child))
@@ -268,8 +268,8 @@ def test_a_second_process_is_refused_and_a_dead_one_is_not(tmp_path: Path) -> No
         os.waitpid(holder, 0)
     try:
         assert check_folder(out, "run", resume=True)
-        with claim_folder(out, "run", resume=True), pytest.raises(UserError, match="by this process"):
-            claim_folder(out, "run", resume=True).__enter__()
+        with hold_folder(out, "run", resume=True), pytest.raises(UserError, match="by this process"):
+            hold_folder(out, "run", resume=True).__enter__()
     finally:
         os.kill(int(ready.read_text()), signal.SIGKILL)
 

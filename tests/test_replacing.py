@@ -10,7 +10,7 @@ import pytest
 import cuewise
 from cuewise import UserError
 from cuewise.audits.saved import FOLDER, Saved
-from cuewise.folders import HIDDEN, claim_folder, entries
+from cuewise.folders import HIDDEN, hold_folder, entries
 from cuewise.studies.run import run_studies
 from cuewise.train import loop
 from tests.audits.small_models import ENCODER, photos
@@ -121,7 +121,7 @@ def test_an_audit_that_is_killed_while_it_cleans_up(
 @pytest.mark.usefixtures("in_process")
 def test_a_study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     out = tmp_path / "study"
-    with claim_folder(out, "study"):
+    with hold_folder(out, "study"):
         (out / "results.json").write_text("old")
 
     def dying(*args: Any, **how: Any) -> None:

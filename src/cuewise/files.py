@@ -37,7 +37,7 @@ def aside(file: Path, *, shared: bool = False, sync: bool = True) -> Iterator[Pa
 
 
 @contextmanager
-def claim_file(file: Path, overwrite: bool) -> Iterator[None]:
+def hold_file(file: Path, overwrite: bool) -> Iterator[None]:
     """Hold a file that a command writes: one that exists is refused without --overwrite, and so is a second writer."""
     if file.exists() and not overwrite:
         raise UserError(f"{file} exists: use --overwrite or another --out")

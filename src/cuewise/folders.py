@@ -125,7 +125,7 @@ class HeldFolder:
 
 
 @contextmanager
-def claim_folder(
+def hold_folder(
     out: Path, kind: str, *, resume: bool = False, overwrite: bool = False, reads: Iterable[str | Path] = ()
 ) -> Iterator[HeldFolder]:
     """Hold OUT for a content of that kind: new, or the one that is there (resume), or one that replaces it (overwrite).
@@ -138,19 +138,19 @@ def claim_folder(
     out.mkdir(parents=True, exist_ok=True)
     with lock_folder(out):
         _put_back(out)
-        claim = HeldFolder(out, kind, _may_resume(out, kind, resume, overwrite, reads))
-        if entries(out) and not claim.resuming:
+        held = HeldFolder(out, kind, _may_resume(out, kind, resume, overwrite, reads))
+        if entries(out) and not held.resuming:
             _set_aside(out, kind)
         elif read_mark(out).get("kind") != kind or read_mark(out).get("finished"):
             write_mark(out, kind)
         try:
-            yield claim
+            yield held
         except BaseException:
             _put_back(out)
             if created and not entries(out):
                 shutil.rmtree(out, ignore_errors=True)
             raise
-        claim.started()
+        held.started()
 
 
 def check_folder(

@@ -11,7 +11,7 @@ from cuewise.audits.run import audit_models
 from cuewise.config import merge
 from cuewise.data import open_data
 from cuewise.errors import Interrupted, UserError
-from cuewise.folders import claim_folder
+from cuewise.folders import hold_folder
 from cuewise.progress import clock
 from cuewise.report.folders import report_audits
 from cuewise.studies.jobs import ArmJob, images_of, is_begun, is_trained
@@ -47,8 +47,8 @@ def run_demo(out: Path, *, overwrite: bool = False) -> dict[str, Any]:
     """Both encoders, both audits, OUT/report.html. A second call starts from what is already there."""
     began = time.monotonic()
     jobs = jobs_of(out)
-    with claim_folder(out, "demo", resume=True, overwrite=overwrite) as claim:
-        claim.started()
+    with hold_folder(out, "demo", resume=True, overwrite=overwrite) as held:
+        held.started()
         for job in jobs:
             if (Path(job.folder) / "config.yaml").is_file() and not is_begun(job):
                 raise UserError(

@@ -277,7 +277,7 @@ def test_superclasses_in_either_form(tmp_path: Path) -> None:
     for content in ({"beagle": "dog", "tabby": "cat"}, {"dog": ["beagle"], "cat": ["tabby"]}):
         file.write_text(json.dumps(content))
         assert read_superclasses(file) == {"beagle": "dog", "tabby": "cat"}
-    for bad, why in (({"dog": ["x"], "cat": ["x"]}, "both"), ([], "no map"), ({"dog": 3}, "neither")):
+    for bad, why in (({"dog": ["x"], "cat": ["x"]}, "both"), ([], "not a map"), ({"dog": 3}, "neither")):
         file.write_text(json.dumps(bad))
         with pytest.raises(UserError, match=why):
             read_superclasses(file)

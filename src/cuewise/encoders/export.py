@@ -19,7 +19,7 @@ from cuewise.encoders.spaces import Spaces
 from cuewise.encoders.vit_tiny import TIMM_NAME, ViTTiny
 from cuewise.encoders.weights import write_weights
 from cuewise.errors import UserError
-from cuewise.files import aside, claim_file, write_json
+from cuewise.files import aside, hold_file, write_json
 
 TORCH = (".pth", ".pt", ".bin")
 ENDINGS = {
@@ -45,7 +45,7 @@ def export_encoder(
     if normalise and format != "onnx":
         raise UserError(f"--normalise belongs to --format onnx: {format} holds weights alone")
     side = out.with_suffix(".json") if out.suffix == ".safetensors" else out.with_name(out.name + ".json")
-    with claim_file(out, overwrite), claim_file(side, overwrite):
+    with hold_file(out, overwrite), hold_file(side, overwrite):
         return _export(run, format, out, side, normalise)
 
 

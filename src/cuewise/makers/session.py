@@ -13,7 +13,7 @@ import numpy as np
 from cuewise.data import BrokenImage
 from cuewise.errors import Interrupted, UserError
 from cuewise.files import write_error
-from cuewise.folders import claim_folder
+from cuewise.folders import hold_folder
 from cuewise.makers import engine, ray_engine
 from cuewise.makers.engine import Done, WorkOrder
 from cuewise.makers.finish import finish, preview_path
@@ -58,7 +58,7 @@ class Session:
         store = self.order.store
         before = read_state(store.folder)
         try:
-            self.stack.enter_context(claim_folder(store.folder, "set", resume=True))
+            self.stack.enter_context(hold_folder(store.folder, "set", resume=True))
             if before is not None and not self.overwrite:
                 refuse_change(store.folder, before, self.state)
                 store.prepare()

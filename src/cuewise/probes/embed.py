@@ -13,7 +13,7 @@ from cuewise.encoders.card import warn_if_random
 from cuewise.encoders.embed import embed_dataset
 from cuewise.encoders.load import as_torch_device
 from cuewise.errors import UserError
-from cuewise.files import aside, claim_file, writing
+from cuewise.files import aside, hold_file, writing
 from cuewise.options import workers_asked
 
 
@@ -33,7 +33,7 @@ def write_embeddings(
         raise UserError(f"--out {out}: end the name in .npz or .parquet")
     if not data:
         raise UserError("no DATA given: name a folder of images, an archive, or `shapes`")
-    with claim_file(out, overwrite):
+    with hold_file(out, overwrite):
         images = open_data(data)
         encoder = load_encoder(model, size=size).to(as_torch_device(device))
         warn_if_random(encoder.card, str(model))

@@ -14,7 +14,7 @@ from cuewise.audits.saved import unfinished
 from cuewise.audits.subject import AuditSettings
 from cuewise.data import open_data
 from cuewise.errors import UserError
-from cuewise.folders import claim_folder, is_embedded
+from cuewise.folders import hold_folder, is_embedded
 from cuewise.report.card import card_of_run
 from cuewise.report.page import write_report
 from cuewise.train.log import read_metrics
@@ -66,7 +66,7 @@ def audit_into(
 
     reads: what must not lie in `out`. options: of `audit_models`
     """
-    with claim_folder(out, "audit", resume=unfinished(out), overwrite=overwrite, reads=reads) as held:
+    with hold_folder(out, "audit", resume=unfinished(out), overwrite=overwrite, reads=reads) as held:
         if held.resuming:
             print(f"{out}: resuming an interrupted audit", file=sys.stderr, flush=True)
         found = audit_models(models, out, unfinished=True, started=held.started, **options)
@@ -106,7 +106,7 @@ def compare_folders(
         raise UserError(f"{twice} is given twice; compare takes each audit or run once")
     audits = {f: _read(f / "audit.json") for f in folders if f not in runs}
     called = unique_names(list(names or short_names([str(f) for f in folders])), [str(f) for f in folders])
-    with claim_folder(out, "comparison", overwrite=overwrite, reads=folders):
+    with hold_folder(out, "comparison", overwrite=overwrite, reads=folders):
         if runs:
             audits |= _audit_runs(runs, [called[folders.index(f)] for f in runs], out, options)
         found = [

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from cuewise.data import auto_workers
-from cuewise.folders import claim_folder
+from cuewise.folders import hold_folder
 from cuewise.inspection.run import document_of, inspect_sets, save_document
 from cuewise.options import workers_asked
 from cuewise.report.inspection import headline, write_inspection
@@ -29,7 +29,7 @@ def inspect_data(
     """Inspect every DATA as a set of its own."""
     from cuewise import __version__
 
-    with claim_folder(
+    with hold_folder(
         out, "inspection", overwrite=overwrite, reads=[*data, *([masks] if masks else [])]
     ) as held:
         asked = workers_asked(workers)

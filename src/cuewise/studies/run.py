@@ -17,7 +17,7 @@ from cuewise.config import merge
 from cuewise.data.overlap import identity
 from cuewise.errors import Interrupted, UserError
 from cuewise.files import write_json
-from cuewise.folders import check_folder, claim_folder
+from cuewise.folders import check_folder, hold_folder
 from cuewise.progress import Progress
 from cuewise.studies.cautions import cautions
 from cuewise.studies.claims import ENOUGH_SEEDS
@@ -84,7 +84,7 @@ def run_studies(
         raise UserError(f"--budget {budget}: a number of minutes")
     warnings = cautions(lab, seeds)
     reads = [spec for specs in lab.sets.values() for spec in specs]
-    with claim_folder(out, "study", resume=True, overwrite=overwrite, reads=reads) as claim:
+    with hold_folder(out, "study", resume=True, overwrite=overwrite, reads=reads) as held:
         place = out / "arms"
         place.mkdir(exist_ok=True)
         full = int(lab.base["epochs"])
@@ -97,7 +97,7 @@ def run_studies(
         for text in warnings:
             print(f"WARNING: {text}", file=sys.stderr)
         try:
-            found, trained_now = work(plan, out, workers, threads, claim.started)
+            found, trained_now = work(plan, out, workers, threads, held.started)
         except KeyboardInterrupt:
             raise Interrupted(f"stopped; the same command resumes (finished arms are in {place})") from None
         took = time.monotonic() - began

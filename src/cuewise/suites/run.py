@@ -16,7 +16,7 @@ from cuewise.data.overlap import identity
 from cuewise.encoders import load_encoder
 from cuewise.errors import UserError
 from cuewise.files import write_json
-from cuewise.folders import claim_folder
+from cuewise.folders import hold_folder
 from cuewise.probes.run import Draws, measure_once, paired_difference, read_measured
 from cuewise.report.transfer import write_transfer_page
 from cuewise.suites.suite import HEADLINES, SuiteTask, read_suite
@@ -56,8 +56,8 @@ def run_transfer(
     # which weights each has, so that a cell is not taken for another's; an unusable MODEL is an error here
     known = [load_encoder(m).card.weights for m in models]
     reads = [*models, *(s for t in tasks for s in (*t.request.train, *t.request.test))]
-    with claim_folder(out, "transfer", resume=True, overwrite=overwrite, reads=reads) as claim:
-        claim.started()
+    with hold_folder(out, "transfer", resume=True, overwrite=overwrite, reads=reads) as held:
+        held.started()
         folders = folder_names(called)
         rows = []
         for task in tasks:
@@ -71,7 +71,7 @@ def run_transfer(
                         "rows": rows, "environment": environment()}  # fmt: skip
             write_json(out / "transfer.json", document)
         page = write_transfer_page(document, out)
-        claim.finished()
+        held.finished()
     return {**shown(document), "report": str(page)}
 
 

@@ -16,7 +16,7 @@ from cuewise.data import Dataset, Loader, auto_workers, open_data
 from cuewise.encoders.recompute import recompute_blocks
 from cuewise.errors import UserError
 from cuewise.files import explain_full_disk, write_json, write_text
-from cuewise.folders import HeldFolder, check_folder, claim_folder
+from cuewise.folders import HeldFolder, check_folder, hold_folder
 from cuewise.memory import keep_freed
 from cuewise.methods import Method
 from cuewise.methods.supervised import Supervised
@@ -61,15 +61,15 @@ def run_pretrain(
     with (
         explain_full_disk(out, "resume with --resume from the last checkpoint"),
         explain_lost_process(fabric.world_size),
-        claimed(out, fabric, resume, overwrite, reads) as claim,
+        holding(out, fabric, resume, overwrite, reads) as held,
     ):
         if corrected:
-            estimate_confusion(run, config, out, data, claim)
+            estimate_confusion(run, config, out, data, held)
             before = run.step
             if config.steps is not None and config.steps <= run.total:
                 return {"run": str(out), "steps": before, "images": len(data)}
             run = second_phase(run, config, out, data, observers)
-        train(run, data, resuming, claim)
+        train(run, data, resuming, held)
         if corrected and fabric.is_global_zero:
             write_text(out / "config.yaml", config.to_yaml())  # with --steps of both phases
     return {
@@ -150,25 +150,25 @@ def _with_later_settings(saved: dict[str, Any], images: int) -> dict[str, Any]:
 
 
 @contextmanager
-def claimed(
+def holding(
     out: Path, fabric: Any, resume: bool, overwrite: bool, reads: Sequence[str]
 ) -> Iterator[HeldFolder | None]:
     """Hold RUN in the first process, the one that writes; all processes end where it is refused."""
-    refusal, claim = None, None
+    refusal, held = None, None
     with ExitStack() as stack:
         if fabric.is_global_zero:
             try:
-                held = claim_folder(out, "run", resume=resume, overwrite=overwrite, reads=reads)
-                claim = stack.enter_context(held)
+                holder = hold_folder(out, "run", resume=resume, overwrite=overwrite, reads=reads)
+                held = stack.enter_context(holder)
             except UserError as error:
                 refusal = str(error)
         refusal = fabric.broadcast(refusal)
         if refusal is not None:
             raise UserError(refusal)
-        yield claim
+        yield held
 
 
-def train(run: Run, data: Dataset, resuming: bool, claim: HeldFolder | None) -> None:
+def train(run: Run, data: Dataset, resuming: bool, held: HeldFolder | None) -> None:
     """Write what is known before training, resume from a checkpoint if there is one, train."""
     out, fabric = run.folder, run.fabric
     if fabric.is_global_zero:
@@ -181,7 +181,7 @@ def train(run: Run, data: Dataset, resuming: bool, claim: HeldFolder | None) -> 
         restore(run, read_checkpoint(checkpoint))
         if run.step >= run.total:
             print(f"{out} is already trained to its end ({run.total} steps)", file=sys.stderr)
-    fit(run, banner(run, data) if fabric.is_global_zero else [], claim.started if claim else None)
+    fit(run, banner(run, data) if fabric.is_global_zero else [], held.started if held else None)
     if fabric.is_global_zero:
         write_environment(run, data)
     fabric.barrier()
@@ -192,7 +192,7 @@ def first_phase(config: Config, out: Path, data: Dataset, fabric: Any) -> Run:
     return build(first_config(config), out / FOLDER, silver_of(data), fabric)
 
 
-def estimate_confusion(run: Run, config: Config, out: Path, data: Dataset, claim: HeldFolder | None) -> None:
+def estimate_confusion(run: Run, config: Config, out: Path, data: Dataset, held: HeldFolder | None) -> None:
     """Train the first phase to its end, or from where it was stopped, and write what it says of trusted images."""
     first = run.fabric.is_global_zero
     if first:
@@ -201,7 +201,7 @@ def estimate_confusion(run: Run, config: Config, out: Path, data: Dataset, claim
     if (out / FILE).exists():
         run.step = run.total
         return
-    train(run, silver_of(data), checkpoint.exists(), claim)
+    train(run, silver_of(data), checkpoint.exists(), held)
     if run.step == run.total and first:
         assert isinstance(run.method, Supervised)
         write_confusion(run.method, data, config, out)

@@ -50,7 +50,7 @@ def probe(
     cuewise probe segment runs/plain --train shapes:scenes?n=64 --baseline random --out probes/pixels
     """
     from cuewise.errors import UserError
-    from cuewise.folders import claim_folder
+    from cuewise.folders import hold_folder
     from cuewise.probes.run import run_probe
     from cuewise.report.probe import write_probe_page
 
@@ -72,8 +72,8 @@ def probe(
         return Result(run_probe(kind, asked, **sets, **given))
     place = Path(out)
     reads = [*([str(model)] if isinstance(model, str | Path) else []), *sets["train"], *sets["test"]]
-    with claim_folder(place, "probe", resume=resume, overwrite=overwrite, reads=reads) as claim:
-        result = run_probe(kind, asked, **sets, **given, out=place, started=claim.started)
+    with hold_folder(place, "probe", resume=resume, overwrite=overwrite, reads=reads) as held:
+        result = run_probe(kind, asked, **sets, **given, out=place, started=held.started)
         page = write_probe_page(result, place)
-        claim.finished()
+        held.finished()
     return Result({**result, "report": str(page)})
