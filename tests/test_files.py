@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from cuewise import UserError
-from cuewise.files import aside, hold_file, explain_full_disk, write_bytes, write_json, write_text, writing
+from cuewise.files import aside, explain_full_disk, hold_file, write_bytes, write_json, write_text, writing
 
 
 def half_written(file: Path) -> None:

@@ -13,7 +13,7 @@ import pytest
 
 import cuewise
 from cuewise import UserError
-from cuewise.folders import check_folder, hold_folder, entries, read_mark, write_mark
+from cuewise.folders import check_folder, entries, hold_folder, read_mark, write_mark
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="no such locks there")
 

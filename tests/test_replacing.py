@@ -10,7 +10,7 @@ import pytest
 import cuewise
 from cuewise import UserError
 from cuewise.audits.saved import FOLDER, Saved
-from cuewise.folders import HIDDEN, hold_folder, entries
+from cuewise.folders import HIDDEN, entries, hold_folder
 from cuewise.studies.run import run_studies
 from cuewise.train import loop
 from tests.audits.small_models import ENCODER, photos
