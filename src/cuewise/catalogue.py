@@ -8,9 +8,9 @@ from functools import partial
 
 from cuewise.architectures import OWN_MODELS, registered
 from cuewise.class_source import class_source
-from cuewise.declarations import declared_in
+from cuewise.declarations import Declared, declared_in
 from cuewise.errors import unknown
-from cuewise.registry import member_modules, summaries
+from cuewise.registry import declared_members, member_modules, summaries
 
 DATA = {  # forms of DATA; docs/data.md has the details
     "FOLDER": "images, labelled by its first-level subfolders if there are any",
@@ -27,10 +27,10 @@ DATA = {  # forms of DATA; docs/data.md has the details
 def catalogue(what: str | None = None) -> dict[str, str]:
     """name → summary of all members of a kind; without a kind, of the kinds themselves."""
     if what is None:
-        return dict(WHAT)
+        return {kind: text for kind, (text, _) in KINDS.items()}
     if what not in KINDS:
         raise unknown("cannot list", what, KINDS)
-    return KINDS[what]()
+    return KINDS[what][1]()
 
 
 def models() -> dict[str, str]:
@@ -84,38 +84,51 @@ def _default(text: str | None) -> str:
     return (made[1] or f"{made[2]}()") if made else text or "(required)"
 
 
-KINDS: dict[str, Callable[[], dict[str, str]]] = {
-    "methods": partial(summaries, "methods", "cuewise.methods"),
-    "models": models,
-    "negatives": partial(summaries, "negatives", "cuewise.views.negatives"),
-    "filters": partial(summaries, "cues", "cuewise.cues"),
-    "cues": partial(summaries, "cues", "cuewise.cues"),
-    "augmentations": partial(summaries, "augmentations", "cuewise.views"),
-    "audits": partial(summaries, "audits", "cuewise.audits"),
-    "clues": partial(summaries, "clues", "cuewise.inspection.clues"),
-    "makers": makers,
-    "probes": partial(summaries, "probes", "cuewise.probes"),
-    "recipes": recipes,
-    "studies": partial(summaries, "studies", "cuewise.studies"),
-    "measures": partial(summaries, "measures", "cuewise.studies.measures"),
-    "data": lambda: DATA | summaries("sources", "cuewise.data"),
-    "settings": settings,
-}
+def filters() -> dict[str, str]:
+    """The cue operators that --suppress takes."""
+    known = summaries("cues", "cuewise.cues")
+    other = {d.name for d in declared_members("cuewise.cues").values() if not suppresses(d)}
+    return {name: text for name, text in known.items() if name not in other}
 
-WHAT = {  # what `cuewise list` says without a kind
-    "methods": "ways to train an encoder: pretrain --method",
-    "models": "architectures of cuewise, torchvision and timm: MODEL and pretrain --model",
-    "negatives": "images to push away: pretrain --negatives",
-    "filters": "the same as cues",
-    "cues": "operators that keep or remove a cue: make, pretrain --suppress, cuewise.transforms",
-    "augmentations": "random changes of a view: pretrain --leave-out",
-    "audits": "questions to a model: audit --only",
-    "clues": "what a set of images may give away: inspect --only",
-    "makers": "image sets that can be made: make KIND",
-    "probes": "ways to score an encoder: probe KIND",
-    "recipes": "published settings: pretrain --config",
-    "studies": "the papers' experiments: reproduce NAME",
-    "measures": "what a study measures on each of its runs",
-    "data": "forms of DATA",
-    "settings": "keys of --set",
+
+def suppresses(declared: Declared) -> bool:
+    source = class_source(declared.module, declared.attribute)
+    return source is not None and source.says("suppresses", True)
+
+
+# kind → what it is, and its members
+KINDS: dict[str, tuple[str, Callable[[], dict[str, str]]]] = {
+    "methods": (
+        "ways to train an encoder: pretrain --method",
+        partial(summaries, "methods", "cuewise.methods"),
+    ),
+    "models": ("architectures of cuewise, torchvision and timm: MODEL and pretrain --model", models),
+    "negatives": (
+        "images to push away: pretrain --negatives",
+        partial(summaries, "negatives", "cuewise.views.negatives"),
+    ),
+    "filters": ("cue operators that remove texture: pretrain --suppress", filters),
+    "cues": (
+        "operators that keep or remove a cue: make, pretrain --suppress, cuewise.transforms",
+        partial(summaries, "cues", "cuewise.cues"),
+    ),
+    "augmentations": (
+        "random changes of a view: pretrain --leave-out",
+        partial(summaries, "augmentations", "cuewise.views"),
+    ),
+    "audits": ("questions to a model: audit --only", partial(summaries, "audits", "cuewise.audits")),
+    "clues": (
+        "what a set of images may give away: inspect --only",
+        partial(summaries, "clues", "cuewise.inspection.clues"),
+    ),
+    "makers": ("image sets that can be made: make KIND", makers),
+    "probes": ("ways to score an encoder: probe KIND", partial(summaries, "probes", "cuewise.probes")),
+    "recipes": ("published settings: pretrain --config", recipes),
+    "studies": ("the papers' experiments: reproduce NAME", partial(summaries, "studies", "cuewise.studies")),
+    "measures": (
+        "what a study measures on each of its runs",
+        partial(summaries, "measures", "cuewise.studies.measures"),
+    ),
+    "data": ("forms of DATA", lambda: DATA | summaries("sources", "cuewise.data")),
+    "settings": ("keys of --set", settings),
 }

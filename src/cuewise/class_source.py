@@ -43,6 +43,13 @@ class ClassSource:
             if found is not None:
                 yield found
 
+    def says(self, name: str, value: object) -> bool:
+        """Whether this class, or else a base of it, sets `name` to that literal."""
+        for line in self.node.body:
+            if isinstance(line, ast.Assign) and any(_is(t, name) for t in line.targets):
+                return isinstance(line.value, ast.Constant) and line.value.value == value
+        return any(base.says(name, value) for base in self.bases())
+
     def inner(self, name: str) -> ClassSource | None:
         """The class that this one or a base of it calls `name`, e.g. a method's Settings."""
         for line in self.node.body:

@@ -142,7 +142,7 @@ def test_what_has_no_meaning_is_refused() -> None:
         resolve({"method": "pix2pix", "model": "torchvision/resnet18"})
     with pytest.raises(UserError, match=r"its target is set by pix2pix\.target"):
         resolve({"method": "pix2pix", "suppress": "robust"})
-    with pytest.raises(UserError, match="it is for --method supervised"):
+    with pytest.raises(UserError, match="use --method supervised"):
         resolve({"method": "simclr", "generator": "G"})
     with pytest.raises(UserError, match="depth 0 must be 1 or more"):
         load_encoder("cuewise/unet?depth=0")

@@ -195,11 +195,11 @@ def test_variants_and_compositions_run(name: str, folder: Path, tmp_path: Path) 
 
 
 ERRORS = {
-    "no meaning for simclr: use --method looc": {"method": "simclr", "leave_out": ["color"]},
-    "no meaning for moco: use --method looc": {"method": "moco", "leave_out": ["color"]},
+    "no meaning for simclr: use --method addone or looc": {"method": "simclr", "leave_out": ["color"]},
+    "no meaning for moco: use --method addone or looc": {"method": "moco", "leave_out": ["color"]},
     "no augmentation 'colour'": {"method": "looc", "leave_out": ["colour"]},
     "names an augmentation twice": {"method": "looc", "leave_out": ["color", "color"]},
-    "take --no-color-jitter away": {"method": "looc", "leave_out": ["color"], "color_jitter": False},
+    "remove --no-color-jitter": {"method": "looc", "leave_out": ["color"], "color_jitter": False},
     "exclude each other": {"method": "looc", "leave_out": ["rotation"], "views": {"same": ["rotation"]}},
     "leaves no rotation": {"method": "looc", "leave_out": ["rotation"], "views": {"rotation_p": 0.0}},
     "set views.style_p": {"views": {"styles": "paintings"}},

@@ -6,7 +6,7 @@ import math
 
 from cuewise.config.fields import Config, Labels, Optim
 from cuewise.errors import UserError
-from cuewise.methods import Method
+from cuewise.methods import Method, methods
 from cuewise.views import NEGATIVES, RECIPES, augmentation, negative_kind, negative_settings
 
 CORRECTIONS = ("none", "glc", "forward")
@@ -16,10 +16,10 @@ SCHEDULES = ("cosine", "step", "constant")
 def check_dials(config: Config, kind: type[Method]) -> None:
     _check_negatives(config, kind)
     _check_augmentations(config, kind)
-    if config.suppress and not kind.takes_suppress:
-        raise UserError(f"--suppress has no meaning for {kind.name}: its target is set by {kind.name}.target")
+    if config.suppress and kind.no_suppress:
+        raise UserError(f"--suppress has no meaning for {kind.name}: {kind.no_suppress}")
     if config.generator is not None and not kind.takes_generator:
-        raise UserError(f"--generator has no meaning for {kind.name}: it is for --method supervised")
+        raise UserError(f"--generator has no meaning for {kind.name}: use {takers('takes_generator')}")
     if config.crops and not kind.takes_crops:
         raise UserError(f"--crops object has no meaning for {kind.name}: it chooses its crops itself")
     for name, least in (("size", 8), ("epochs", 1), ("batch_size", 2), ("num_nodes", 1), ("steps", 1)):
@@ -45,6 +45,11 @@ def check_dials(config: Config, kind: type[Method]) -> None:
             f"batch size {config.batch_size} is not a multiple of loop.accumulate {config.loop.accumulate}"
         )
     kind.check(config.setup())
+
+
+def takers(flag: str) -> str:
+    """ "--method looc or addone": the methods of which that is true."""
+    return "--method " + " or ".join(name for name, kind in methods().items() if getattr(kind, flag))
 
 
 def _check_optim(optim: Optim) -> None:
@@ -86,7 +91,7 @@ def _check_labels(labels: Labels, kind: type[Method]) -> None:
     """labels.* have a meaning for the method and together."""
     given = [name for name, value in vars(labels).items() if value != getattr(Labels(), name)]
     if given and not kind.takes_labels:
-        raise UserError(f"labels.{given[0]} has no meaning for {kind.name}: it is for --method supervised")
+        raise UserError(f"labels.{given[0]} has no meaning for {kind.name}: use {takers('takes_labels')}")
     if not 0 <= labels.noise <= 1:
         raise UserError(f"labels.noise {labels.noise}: a share, from 0 to 1")
     if isinstance(labels.gold, float) and not 0 < labels.gold < 1:
@@ -174,7 +179,7 @@ def _check_augmentations(config: Config, kind: type[Method]) -> None:
     if strengths is not None and not any(r.jitter_p for r in shown):
         raise UserError(f"views.jitter has no meaning for {kind.name}: its views have no colour jitter")
     if config.leave_out and not kind.leaves_out:
-        raise UserError(f"--leave-out has no meaning for {kind.name}: use --method looc")
+        raise UserError(f"--leave-out has no meaning for {kind.name}: use {takers('leaves_out')}")
     names, same = config.left_out, [augmentation(name).name for name in config.views.same]
     if len(set(names)) < len(names):
         raise UserError(f"--leave-out {','.join(names)} names an augmentation twice")

@@ -170,7 +170,7 @@ class Method(nn.Module, ABC):
     keeps_classifier: ClassVar[bool] = False  # whether the model's classifier and input size stay its own
     takes_labels: ClassVar[bool] = False  # whether labels.* (noise, trusted images, correction) has a meaning
     takes_generator: ClassVar[bool] = False  # whether --generator has a meaning
-    takes_suppress: ClassVar[bool] = True  # whether --suppress has a meaning
+    no_suppress: ClassVar[str] = ""  # why --suppress has no meaning, where it has none
     backbone: ClassVar[str] = ""  # the only network that it trains, where there is just one
     optim: ClassVar[Mapping[str, Any]]  # may have `short_lr`: instead of lr, in a short run from scratch
     Settings: ClassVar[type[MethodSettings]]
@@ -222,6 +222,11 @@ class Method(nn.Module, ABC):
     def usable(cls, setup: Setup, data: Dataset) -> Dataset:
         """The images that the method can learn from."""
         return data
+
+    @classmethod
+    def cues(cls, settings: Mapping[str, Any]) -> dict[str, Any]:
+        """What encoder.json says of the method's own settings, beside the dials."""
+        return {}
 
     @classmethod
     def check(cls, setup: Setup) -> None:

@@ -55,7 +55,7 @@ class Pix2Pix(Method):
     )
     views = {"query": "pix2pix"}
     backbone = "cuewise/unet"
-    takes_suppress = False
+    no_suppress = "its target is set by pix2pix.target"
     optim = {
         "name": "adam",
         "lr": 2e-4,
@@ -71,6 +71,10 @@ class Pix2Pix(Method):
         s = self.settings
         self.target = Target(s.target, s.steps, s.kappa, self.setup.size)
         self.discriminator = PatchGAN(s.patch or patch_of(self.setup.size), s.critic_width)
+
+    @classmethod
+    def cues(cls, settings: Mapping[str, Any]) -> dict[str, Any]:
+        return {"generator": dict(settings)}
 
     @classmethod
     def check(cls, setup: Setup) -> None:

@@ -19,7 +19,7 @@ from cuewise.data.overlap import content as digest_of
 from cuewise.encoders import Encoder
 from cuewise.encoders.embed import embed_dataset
 from cuewise.errors import UserError
-from cuewise.files import write_json
+from cuewise.files import aside, write_json
 from cuewise.objectives.dials import effective_rank
 from cuewise.objectives.neighbours import knn_votes
 from cuewise.scores import Z95
@@ -166,8 +166,9 @@ class Guard:
             "right": None if first.right is None else first.right.tolist(),
             "said": None if first.said is None else first.said.tolist(),
         }
-        write_json(file, content, indent=None)
-        np.save(file.with_suffix(".npy"), first.features)
+        with aside(file.with_suffix(".npy")) as part, part.open("wb") as features:
+            np.save(features, first.features)
+        write_json(file, content, indent=None)  # last: what it names is there and whole
 
     def restore(self, file: Path) -> None:
         """The start as an earlier call saw it."""

@@ -7,9 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from PIL.Image import Image
 from torch import Tensor
 
 from cuewise.data import Batch, Dataset
+from cuewise.files import aside
 from cuewise.methods import Method
 from cuewise.views import contact_sheet
 from cuewise.views.boxes_preview import boxed_images
@@ -51,7 +53,13 @@ def show_views(batch: Batch, method: Method, device: torch.device, folder: Path,
     whole = (
         {"boxes": boxed_images(batch, data, ROWS)} if any(n.endswith(".region") for n in batch.facts) else {}
     )
-    contact_sheet(whole | columns | own).save(folder / "views.png", compress_level=1)
+    save(contact_sheet(whole | columns | own), folder / "views.png")
+
+
+def save(picture: Image, file: Path) -> None:
+    """A PNG that is there whole or not at all."""
+    with aside(file) as part:
+        picture.save(part, "PNG", compress_level=1)
 
 
 @dataclass
@@ -86,7 +94,7 @@ class Reconstructions:
         sheet: dict[str, Any] = {}
         for name, pixels in shown.items():
             sheet |= {n: c.numpy() for n, c in self.columns.items()} if name == GROWS else {name: pixels}
-        contact_sheet(sheet).save(folder / "reconstructions.png", compress_level=1)
+        save(contact_sheet(sheet), folder / "reconstructions.png")
 
     def state(self) -> dict[str, Any]:
         """For the checkpoint."""

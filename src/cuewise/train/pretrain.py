@@ -339,7 +339,7 @@ def card_of(config: Config, own_size: int) -> dict[str, Any]:
         **({"suppress_settings": dict(config.suppress)} if config.suppress else {}),
         **({"crops": dict(config.crops)} if config.crops else {}),
         **({"generator": config.generator} if config.generator else {}),
-        **({"generator": dict(config.settings)} if config.method_class.name == "pix2pix" else {}),
+        **config.method_class.cues(config.settings),
     }
     size = own_size if config.method_class.keeps_classifier else config.size
     return {"size": size, "method": config.method, "cues": cues}

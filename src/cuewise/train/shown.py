@@ -130,7 +130,7 @@ def suppressing(
     if share is not None and (blur_p or asked["pairing"] == "image"):
         what = "views.blur_p" if blur_p else "suppress.pairing=image"
         raise UserError(
-            f"{what} has no meaning with jigsaw.patchwise, which filters tile by tile and blurs none; leave it out"
+            f"{what} has no meaning where the method says itself which views are filtered, and blurs none; leave it out"
         )
     if blur_p is None:
         blur_p = 0.5 if share is None else 0.0

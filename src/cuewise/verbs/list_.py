@@ -12,8 +12,7 @@ TOPIC = "start"
 def list_(
     what: Annotated[
         str | None,
-        "methods, models, negatives, filters (or cues), augmentations, audits, clues, makers, probes, recipes, studies, "
-        "measures, data or settings [says what each of them is]",
+        "a kind of things; without one, `cuewise list` says which kinds there are",
     ] = None,
 ) -> Result:
     """List what there is to choose from.
