@@ -59,7 +59,7 @@ def list(
 ) -> Result:
     """List what there is to choose from.
 
-    what: methods, models, negatives, filters (or cues), augmentations, audits, clues, makers, probes, recipes, studies, measures, data or settings [says what each of them is]
+    what: a kind of things; without one, `cuewise list` says which kinds there are
     """
 
 def pretrain(

@@ -57,7 +57,7 @@ def test_models_are_those_of_the_libraries() -> None:
 
 @pytest.mark.parametrize(
     "what",
-    ["methods", "filters", "audits", "makers", "studies", "probes", "negatives", "augmentations", "measures"],
+    ["methods", "cues", "filters", "audits", "makers", "studies", "probes", "negatives", "augmentations", "measures"],
 )
 def test_what_the_sources_declare_is_what_there_is(what: str) -> None:
     from cuewise.audits.audit import AUDITS
@@ -71,7 +71,8 @@ def test_what_the_sources_declare_is_what_there_is(what: str) -> None:
 
     known = {
         "methods": methods,
-        "filters": CUES.all,
+        "cues": CUES.all,
+        "filters": lambda: {name: cue for name, cue in CUES.all().items() if cue.suppresses},
         "audits": AUDITS.all,
         "makers": makers,
         "studies": studies,

@@ -40,6 +40,25 @@ def test_flops_of_a_transformer_are_the_arithmetic() -> None:
     assert found["training_peak_memory"] > found["forward_peak_memory"] > 4 * found["parameters"]
 
 
+@pytest.mark.parametrize(
+    "layer",
+    [
+        torch.nn.Conv2d(8, 12, 3, stride=2, padding=1, bias=False),
+        torch.nn.Conv2d(8, 16, 3, groups=8, bias=False),
+        torch.nn.Conv2d(8, 12, 3, groups=4, dilation=2, bias=False),
+        torch.nn.ConvTranspose2d(8, 12, 3, stride=2, groups=4, bias=False),
+    ],
+    ids=["plain", "depthwise", "grouped", "transposed"],
+)
+def test_a_backward_pass_of_convolution_is_two_forward_passes(layer: torch.nn.Module) -> None:
+    x = torch.randn(2, 8, 9, 9, requires_grad=True)
+    with torch.no_grad():
+        once = flops(lambda: layer(x))
+    assert once > 0
+    assert flops(lambda: layer(x).sum().backward()) == 3 * once
+    assert flops(lambda: layer(x.detach()).sum().backward()) == 2 * once
+
+
 def test_memory_is_counted_to_the_byte() -> None:
     def work() -> None:
         a = torch.zeros(1000)

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from cuewise.audits.answerer import Answerer, Ids, Unasked
 from cuewise.audits.audit import Needs
 from cuewise.audits.figures import table
+from cuewise.audits.measured import Measured
 from cuewise.audits.subject import Named, Subject
 from cuewise.data import Dataset
 
@@ -92,17 +93,22 @@ def asked_on(subject: Subject, name: str, data: Dataset) -> tuple[Answerer, Ids]
 
 
 def answers_on(subject: Subject, name: str, data: Dataset) -> Answers:
-    """Answers on one set; images of other classes and those without a finite answer are left out and counted."""
-    answerer, labels = asked_on(subject, name, data)
-    found = subject.features(data, name)
-    own = labels[found.index]
-    proba = np.asarray(answerer.probabilities(found.features), np.float64)
-    silent = np.isnan(proba).any(1) & (own >= 0)
-    rows = np.flatnonzero((own >= 0) & ~silent)
-    if not len(rows):
+    """Answers on one set; an error where no class is shared or no answer is finite."""
+    found = answers_of(subject.model, asked_on(subject, name, data)[0], data, name)
+    if not len(found.index):
         raise Unasked(
             "the model gives NaN or infinity for every image; check its weights and its input range"
         )
+    return found
+
+
+def answers_of(model: Measured, answerer: Answerer, data: Dataset, name: str) -> Answers:
+    """Answers on one set; images of other classes and those without a finite answer are left out and counted."""
+    found = model.features(data, name)
+    own = answerer.labels(data)[found.index]
+    proba = np.asarray(answerer.probabilities(found.features), np.float64)
+    silent = np.isnan(proba).any(1) & (own >= 0)
+    rows = np.flatnonzero((own >= 0) & ~silent)
     text = f"{answerer.probe.protocol}; {name}"
     text += f"; {int(silent.sum())} images without a finite answer left out" if silent.any() else ""
     kept = proba[rows]

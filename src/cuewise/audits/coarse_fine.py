@@ -58,11 +58,9 @@ def coarse_fine(subject: Subject) -> Finding:
     out = Finding()
     drawn: list[dict[str, Any]] = []
     for answered, kind_of in asked(subject):
-        kinds = np.array([kind_of.get(name, "") for name in answered.classes])
-        inside = np.flatnonzero(kinds[answered.labels] != "")
+        kinds, coarse, inside = judged(answered, kind_of)
         if not len(inside):
             continue
-        coarse = kinds[answered.response] == kinds[answered.labels]
         found = coarse_fine_scores(answered, coarse, inside)
         out.add(found[0], chance=guessed_kind(kinds, answered.labels[inside]))
         out.add(found[1], chance=1 / len(answered.classes))
@@ -80,6 +78,13 @@ def coarse_fine(subject: Subject) -> Finding:
         raise Unasked("no class of the test sets has a superclass in --superclasses")
     out.figures["coarse_fine"] = figure("bars", "Right kind, right breed", "", *drawn, facet=True)
     return out
+
+
+def judged(answers: Answers, kind_of: Mapping[str, str]) -> tuple[NDArray[np.str_], NDArray[np.bool_], Ids]:
+    """The kind of each class, which answers lie in the kind of the true class, and the images whose class has one."""
+    kinds = np.array([kind_of.get(name, "") for name in answers.classes])
+    true = kinds[answers.labels]
+    return kinds, kinds[answers.response] == true, np.flatnonzero(true != "")
 
 
 def guessed_kind(kinds: NDArray[np.str_], labels: Ids) -> float:

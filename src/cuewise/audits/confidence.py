@@ -58,14 +58,12 @@ def confidence(subject: Subject) -> Finding:
     out = Finding()
     reliability, spread = [], []
     for answered in answers(subject):
-        top, true = answered.proba.max(1), answered.proba[np.arange(len(answered.labels)), answered.labels]
+        top, true = answered.proba.max(1), of_true_class(answered)
         nats, right = entropy(answered.proba), answered.correct
-        own = f"{answered.protocol}, images it gets right"
-        out.add(
-            scores.mean(f"confidence/{answered.name}", true[right], own), chance=1 / len(answered.classes)
-        )
+        sure = confidence_score(answered)
+        out.add(sure, chance=1 / len(answered.classes))
         out.scores += [
-            scores.mean(f"entropy/{answered.name}", nats[right], f"{own}, nats"),
+            scores.mean(f"entropy/{answered.name}", nats[right], f"{sure.protocol}, nats"),
             calibration_score(answered, top, np.random.default_rng(subject.seed)),
         ]
         columns = {"probability": true, "confidence": top, "entropy": nats}
@@ -95,6 +93,17 @@ def confidence(subject: Subject) -> Finding:
         "histogram", title, title.lower(), *spread, ylabel="share of images", facet=True
     )
     return out
+
+
+def of_true_class(answers: Answers) -> Floats:
+    """The probability of the true class of each image."""
+    return answers.proba[np.arange(len(answers.labels)), answers.labels]
+
+
+def confidence_score(answers: Answers) -> Score:
+    """Its mean over the images that the model gets right."""
+    protocol = f"{answers.protocol}, images it gets right"
+    return scores.mean(f"confidence/{answers.name}", of_true_class(answers)[answers.correct], protocol)
 
 
 def entropy(proba: Floats) -> Floats:

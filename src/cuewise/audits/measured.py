@@ -19,13 +19,14 @@ object, so a number of a study and the same number of an audit come from the sam
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
+from torch import Tensor
 
 from cuewise.audits.answerer import Answerer, Ids, Unasked
 from cuewise.audits.change import CLEAN, Change
@@ -33,10 +34,10 @@ from cuewise.audits.engine import Engine, Outputs, Pass, Viewer, copies, inputs_
 from cuewise.audits.keys import data_key
 from cuewise.audits.pairs import Embedder, PairSettings, PairViews, embedder_of, pair_work
 from cuewise.audits.scenes import Scenes
-from cuewise.data import Dataset
+from cuewise.data import Dataset, Transform
 from cuewise.encoders import Encoder
 from cuewise.encoders.cached import weights_hash
-from cuewise.encoders.embed import Embeddings
+from cuewise.encoders.embed import Embeddings, embed_dataset
 from cuewise.probes import LinearProbe
 
 Answered = dict[Change, tuple[Ids, Ids]]
@@ -56,6 +57,7 @@ class Measured:
     known: dict[tuple[str, str], Answered] = field(default_factory=dict)  # by key of the set, and who answers
     near: dict[tuple[str, Change], Near] = field(default_factory=dict)  # by key of the set
     probes: dict[str, LinearProbe] = field(default_factory=dict)
+    views: dict[tuple[str, str], Embeddings] = field(default_factory=dict)  # by key of the set, and view
     scenes: dict[str, Scenes] = field(default_factory=dict)  # where objects are, by key of the set
 
     @cached_property
@@ -73,6 +75,27 @@ class Measured:
         if key not in self.seen:
             self.remember(data, self.engine.run(copies(self._title(what), data, [self.viewer(None)]))[0])
         return self.seen[key].embedded(data)
+
+    def in_view(
+        self,
+        data: Dataset,
+        view: str,
+        *,
+        transform: Transform | None = None,
+        forward: Callable[[Tensor], Tensor] | None = None,
+    ) -> Embeddings:
+        """The same in another view; `view` names what `transform` and `forward` do, with every setting."""
+        key = data_key(data), view
+        if key not in self.views:
+            self.views[key] = embed_dataset(
+                self.encoder,
+                data,
+                transform=transform,
+                forward=forward,
+                workers=self.engine.workers,
+                label=None,
+            )
+        return self.views[key]
 
     def answers(
         self, data: Dataset, answerer: Answerer, changes: Sequence[Change], what: str = ""

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from cuewise import scores
+from cuewise.audits.answerer import Answerer
 from cuewise.audits.answers import Answers, answers, decisions_table, needs_labelled
 from cuewise.audits.audit import Finding, audit
 from cuewise.audits.confidence import entropy
@@ -21,6 +22,7 @@ from cuewise.audits.gradcam import grad_cam
 from cuewise.audits.head import Grouped, Head
 from cuewise.audits.kinds import AuditOption, Kind
 from cuewise.audits.masks import Maps, coverage, masks_of, masks_option, value_option
+from cuewise.audits.measured import Measured
 from cuewise.audits.subject import Subject
 from cuewise.encoders.embed import evaluation_view
 from cuewise.errors import UserError
@@ -109,7 +111,7 @@ def saliency_on(subject: Subject, said: Answers, ending: str) -> Finding:
     """Scores, table, histogram and overlays of one set; `ending` is that of their names, empty for the first set."""
     chosen = np.sort(np.random.default_rng(subject.seed).permutation(len(said.index))[:IMAGES])
     said = said.part(chosen)
-    views, maps = saliency_maps(subject, said)
+    views, maps = saliency_maps(subject.model, subject.answerer(said.data), said)
     area, nats = spread_area(maps), spread_entropy(maps)
     protocol = f"Grad-CAM of the predicted class; {said.protocol}"
     how = f"share of pixels at half the greatest value or more; {protocol}"
@@ -138,18 +140,20 @@ def saliency_on(subject: Subject, said: Answers, ending: str) -> Finding:
     return out
 
 
-def saliency_maps(subject: Subject, said: Answers) -> tuple[NDArray[np.uint8], Maps]:
-    """The views the model saw, N×S×S×3, and their maps, N×S×S."""
-    encoder = subject.encoder
+def saliency_maps(
+    model: Measured, answerer: Answerer, said: Answers
+) -> tuple[NDArray[np.uint8], Maps]:
+    """The views the model saw, N×S×S×3, and the maps of its answers, N×S×S."""
+    encoder = model.encoder
     device = next(encoder.parameters(), torch.zeros(())).device
-    head = features_to_logits(subject.answerer(said.data).probe, device)
+    head = features_to_logits(answerer.probe, device)
     card = encoder.card
     views = np.stack(
         [evaluation_view(said.data.image(int(i)), card.size, card.interpolation) for i in said.index]
     )
     target = torch.from_numpy(said.response)
     parts = []
-    with Progress(len(views), "images", f"{subject.name}: saliency") as bar:
+    with Progress(len(views), "images", f"{model.name}: saliency") as bar:
         for start in range(0, len(views), BATCH):
             x = encoder.normalise(torch.from_numpy(views[start : start + BATCH]).to(device))
             c = target[start : start + BATCH].to(device)

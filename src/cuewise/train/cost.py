@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import sys
 import time
@@ -133,10 +134,22 @@ def made_up(method: Method, n: int, device: torch.device) -> Batch:
 
 def flops(work: Callable[[], Any]) -> int:
     """Of one call, two per multiplication with addition."""
-    counter = FlopCounterMode(display=False)
+    own = {torch.ops.aten.convolution_backward: convolution_backward_flops}
+    counter = FlopCounterMode(display=False, custom_mapping=own)
     with sdpa_kernel(SDPBackend.MATH), counter:  # attention as matrix products, which are counted everywhere
         work()
     return int(counter.get_total_flops())
+
+
+def convolution_backward_flops(
+    grad: Sequence[int], x: Sequence[int], weight: Sequence[int], *more: Any, **named: Any
+) -> int:
+    """Each gradient that is asked for, of the input and of the weight, takes the products of the forward pass.
+
+    torch counts the weight's gradient as if every group had all channels: 64 times too many for 64 groups.
+    """
+    transposed, wanted = more[4], more[7]
+    return sum(wanted[:2]) * 2 * math.prod(x if transposed else grad) * math.prod(weight[1:])
 
 
 def seconds(work: Callable[[], Any], device: torch.device) -> float:

@@ -7,13 +7,16 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 
 import numpy as np
+from torch import nn
 
 from cuewise.audits.answerer import Answerer
 from cuewise.audits.engine import Engine
+from cuewise.audits.head import Head
 from cuewise.audits.measured import Measured
 from cuewise.audits.measures import accuracy
 from cuewise.data import Dataset, open_data
 from cuewise.encoders import load_encoder
+from cuewise.methods.supervised import Supervised
 from cuewise.probes import LinearProbe, Probe
 from cuewise.probes.draws import DRAWS, over_both
 from cuewise.probes.probe import Features, Labels, held_out, top_hits
@@ -21,6 +24,7 @@ from cuewise.scores import Score
 from cuewise.studies.labs import Lab
 from cuewise.studies.table import of_draw
 from cuewise.train.checkup import part
+from cuewise.train.reload import load_config, load_method
 
 Quantities = dict[str, float]
 
@@ -49,6 +53,17 @@ class TrainedArm:
     def data(self, role: str) -> Dataset:
         return opened(tuple(self.lab.sets[role]))
 
+    @property
+    def own_data(self) -> Dataset:
+        """The images that it was trained on, unfiltered."""
+        return opened(tuple(load_config(self.folder).data))
+
+    def own_answerer(self) -> Answerer:
+        """The classifier that a supervised arm was trained with."""
+        method = load_method(self.folder)
+        assert isinstance(method, Supervised)
+        return own_classifier(method.classifier, self.own_data.classes, "own")
+
     def answerer(self, role: str = "probe") -> Answerer:
         """A linear probe on a labelled set, with the names of its classes."""
         return self.model.answerer(self.data(role))
@@ -63,6 +78,12 @@ class TrainedArm:
         rest, held = held_out(found.labels, np.random.default_rng([0, 1]))
         probe = LinearProbe().fit(found.features[rest], found.labels[rest])
         return probed(name or role, probe, found.features[held], found.labels[held])
+
+
+def own_classifier(head: nn.Module, classes: Sequence[str], key: str) -> Answerer:
+    """A classifier that was trained with its network: output k is class k."""
+    probe = Head(head, {name: [k] for k, name in enumerate(classes)}, key)
+    return Answerer(probe, tuple(classes), key)
 
 
 def probed(name: str, probe: Probe, X: Features, y: Labels) -> Quantities:

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from cuewise.audits.answers import answers_of
 from cuewise.audits.change import change
-from cuewise.audits.coarse_fine import breed_kinds
+from cuewise.audits.coarse_fine import breed_kinds, coarse_fine_scores, judged
 from cuewise.audits.measures import class_accuracies, conflict_scores, near_chance, right_on_copies
 from cuewise.audits.pairs import PAIRS, PairSettings, recipe_of, similarities
 from cuewise.cues.patches import parse_range
@@ -49,14 +50,10 @@ def cues(arm: TrainedArm) -> Quantities:
 
 @measure("fine", "a probe on breeds: the breed is right (fine), its kind is (coarse)", "fine_train", "fine")
 def fine(arm: TrainedArm) -> Quantities:
-    answerer, data = arm.answerer("fine_train"), arm.data("fine")
-    found = arm.model.features(data)
-    labels, answers = answerer.labels(data)[found.index], answerer.say(found.features)
-    kinds = np.array([breed_kinds(arm.data("fine_train"))[name] for name in answerer.classes])
-    return {
-        "fine": float((answers == labels).mean()),
-        "coarse": float((kinds[answers] == kinds[labels]).mean()),
-    }
+    said = answers_of(arm.model, arm.answerer("fine_train"), arm.data("fine"), "fine")
+    _, right_kind, inside = judged(said, breed_kinds(arm.data("fine_train")))
+    coarse, breed = coarse_fine_scores(said, right_kind, inside)
+    return {"fine": breed.value, "coarse": coarse.value}
 
 
 @measure("texture_classes", "accuracy on pure texture by class: median, highest, share near chance", "probe",
@@ -72,9 +69,13 @@ def texture_classes(arm: TrainedArm) -> Quantities:
     }
 
 
-@measure(
-    "similarity", "mean cosine and spread of four kinds of pairs, in evaluation mode", "probe", version=2
-)
+def of_pairs(lab: Lab) -> dict[str, Any]:
+    """What the pairs of a lab depend on."""
+    return {"pairs": {"patch": lab.patch, "views": lab.base.get("views"), "size": lab.base["size"]}}
+
+
+@measure("similarity", "mean cosine and spread of four kinds of pairs, in evaluation mode", "probe", version=2,
+         settings=of_pairs)  # fmt: skip
 def similarity(arm: TrainedArm) -> Quantities:
     """The same pairs for every arm."""
     _, found = similarities(arm.model, arm.data("probe"), pair_settings(arm.lab), PAIRED)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,12 +11,11 @@ from numpy.typing import NDArray
 from cuewise.audits.measured import Measured
 from cuewise.cues.color import hue_shift
 from cuewise.data import Dataset
-from cuewise.encoders import Encoder
-from cuewise.encoders.embed import CenterView, embed_dataset
+from cuewise.encoders.embed import CenterView
 from cuewise.probes import LinearProbe
 from cuewise.probes.heads import blocks_of, columns_of, contributions_on, entropy_bits
 from cuewise.probes.probe import held_out
-from cuewise.probes.rotation import ANGLES, Turned, in_all_angles
+from cuewise.probes.rotation import ANGLES, VIEW, Turned, in_all_angles
 from cuewise.studies.looc_heads import SUBSETS, quantity
 from cuewise.studies.measures.arm import TrainedArm, probed
 from cuewise.studies.measures.measure import Quantities, measure
@@ -55,8 +53,8 @@ def task_of(arm: TrainedArm, name: str, model: Measured) -> FactorTask:
     if name == "class":
         return as_labelled(model, train, test)
     versions = turned if name == "rotation" else hues
-    X, y, groups = in_all_angles(versions(model.encoder, train))
-    X_test, y_test, _ = in_all_angles(versions(model.encoder, test))
+    X, y, groups = in_all_angles(versions(model, train))
+    X_test, y_test, _ = in_all_angles(versions(model, test))
     return FactorTask(X, y, X_test, y_test, groups)
 
 
@@ -79,16 +77,18 @@ def part_of(data: Dataset, count: int) -> Dataset:
     return data.select(np.random.default_rng(1).permutation(len(data))[:count])
 
 
-def turned(encoder: Encoder, data: Dataset) -> NDArray[np.float32]:
+def turned(model: Measured, data: Dataset) -> NDArray[np.float32]:
     """N×4D: features at the four angles of the rotation probe."""
-    return embed_dataset(encoder, data, forward=Turned(encoder), workers=0, label=None).features
+    return model.in_view(data, VIEW, forward=Turned(model.encoder)).features
 
 
-def hues(encoder: Encoder, data: Dataset) -> NDArray[np.float32]:
+def hues(model: Measured, data: Dataset) -> NDArray[np.float32]:
     """N×4D: features at four turns of the hue circle."""
-    how: dict[str, Any] = {"workers": 0, "label": None}
-    views = [CenterView(encoder.card.size, change=partial(shift_hue, quarters=k)) for k in range(len(ANGLES))]
-    return np.concatenate([embed_dataset(encoder, data, transform=v, **how).features for v in views], axis=1)
+    found = []
+    for k in range(len(ANGLES)):
+        view = CenterView(model.encoder.card.size, change=partial(shift_hue, quarters=k))
+        found.append(model.in_view(data, f"center, hue turned by {k} quarters", transform=view).features)
+    return np.concatenate(found, axis=1)
 
 
 def shift_hue(image: Pixels, quarters: int) -> Pixels:

@@ -4,30 +4,16 @@ from __future__ import annotations
 
 import json
 
-import numpy as np
-
-from cuewise.data import open_data
-from cuewise.encoders.embed import embed_dataset
-from cuewise.methods.supervised import Supervised
+from cuewise.audits.measures import accuracy
 from cuewise.studies.measures.arm import TrainedArm
 from cuewise.studies.measures.measure import Quantities, measure
 from cuewise.train.phases import FILE
-from cuewise.train.reload import load_config, load_method
 
 
 @measure("error", "test error of the arm's own classifier; no probe sees a clean label", "probe", "clean")
 def error(arm: TrainedArm) -> Quantities:
     """On the images of the classes that the arm knows."""
-    method, data = load_method(arm.folder), arm.data("clean")
-    assert isinstance(method, Supervised)
-    known = list(open_data(load_config(arm.folder).data).classes)
-    numbers = np.array([known.index(name) if name in known else -1 for name in data.classes])
-    assert data.labels is not None
-    data = data.select(numbers[data.labels] >= 0)
-    found = embed_dataset(
-        method.encoder, data, forward=lambda x: method.classifier(method.encoder(x)), workers=0, label=None
-    )
-    return {"error": float(np.mean(found.features.argmax(1) != numbers[found.labels]))}
+    return {"error": 1 - accuracy(arm.model, arm.own_answerer(), arm.data("clean")).value}
 
 
 @measure("confusion", "mean distance of the estimated confusion from the true one, entry by entry", "probe")

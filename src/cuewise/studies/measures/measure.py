@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +15,7 @@ from cuewise.studies.measures.arm import Quantities as Quantities
 from cuewise.studies.measures.arm import TrainedArm
 
 Take = Callable[[TrainedArm], Quantities]
+Settings = Callable[[Lab], Mapping[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -22,6 +23,7 @@ class Measure:
     """`needs`: roles of the lab's sets. A role that ends in / stands for all that begin with it; one that ends in ? is optional.
 
     version: raise it when the numbers change, so that they are taken again.
+    settings: what of the lab the numbers depend on beside its sets, by name, as JSON can hold it.
     """
 
     name: str
@@ -29,6 +31,7 @@ class Measure:
     needs: tuple[str, ...]
     take: Take
     version: int = 1
+    settings: Settings | None = None
 
     def sets(self, lab: Lab) -> Sets | None:
         """The sets it would use, or None where the lab lacks one that it needs."""
@@ -49,15 +52,17 @@ class Measure:
         content: dict[str, Any] = {"name": self.name, "version": self.version, "sets": self.sets(lab)}
         if images := identity(tuple(spec for specs in sets.values() for spec in specs)):
             content["images"] = images
-        if self.name == "similarity":
-            content["pairs"] = {"patch": lab.patch, "views": lab.base.get("views"), "size": lab.base["size"]}
+        if self.settings is not None:
+            content |= self.settings(lab)
         text = json.dumps(content, sort_keys=True, default=list)
         return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
-def measure(name: str, summary: str, *needs: str, version: int = 1) -> Callable[[Take], Measure]:
+def measure(
+    name: str, summary: str, *needs: str, version: int = 1, settings: Settings | None = None
+) -> Callable[[Take], Measure]:
     """Decorator: the function becomes the measure `name`."""
-    return lambda take: Measure(name, summary, needs, take, version)
+    return lambda take: Measure(name, summary, needs, take, version, settings)
 
 
 MEASURES: Registry[Measure] = Registry("measure", "cuewise.studies.measures", instances_of(Measure))

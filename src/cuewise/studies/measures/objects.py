@@ -9,7 +9,7 @@ import numpy as np
 from cuewise.audits.context import measure as distances_of
 from cuewise.audits.rank_statistics import auroc, rank_correlation
 from cuewise.audits.regions import Metric, embedded_places, space_of
-from cuewise.probes.average_precision import average_precision
+from cuewise.probes.average_precision import mean_average_precision
 from cuewise.probes.label_table import annotated_labels, targets
 from cuewise.probes.multilabel import MultiLabelProbe
 from cuewise.studies.measures.arm import TrainedArm
@@ -27,9 +27,10 @@ def mean_precision(arm: TrainedArm, name: str, train: str, test: str) -> Quantit
     X, X_test = arm.model.features(fitted), arm.model.features(asked)
     y = targets(fitted, X.index, known, known.classes, train)
     y_test = targets(asked, X_test.index, wanted, known.classes, test)
-    p = MultiLabelProbe().fit(X.features, y).predict_proba(X_test.features)
-    each = [average_precision(p[:, c], y_test[:, c]) for c in range(y.shape[1])]
-    return {name: float(np.nanmean(each))}
+    probe = MultiLabelProbe().fit(X.features, y)
+    p = probe.predict_proba(X_test.features)
+    # no bootstrap over images: the interval of a study is over seeds
+    return {name: mean_average_precision(p, y_test, name, probe.protocol, resamples=0).value}
 
 
 @measure(

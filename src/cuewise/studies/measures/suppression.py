@@ -4,28 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, Self
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from torch import nn
 
 from cuewise.audits.answerer import Answerer
+from cuewise.audits.answers import answers_of
 from cuewise.audits.change import change
+from cuewise.audits.confidence import confidence_score
 from cuewise.audits.engine import Engine
-from cuewise.audits.gradcam import grad_cam
+from cuewise.audits.head import Head
 from cuewise.audits.measured import Measured
 from cuewise.audits.measures import accuracy, right_on_copies
-from cuewise.audits.saliency import spread_area
+from cuewise.audits.saliency import saliency_maps, spread_area
 from cuewise.data import Dataset
 from cuewise.encoders import Encoder
-from cuewise.encoders.embed import evaluation_view
-from cuewise.probes import Probe
 from cuewise.probes.finetune import FinetuneProbe
 from cuewise.probes.tunings import TUNINGS
 from cuewise.studies.labs import Lab
-from cuewise.studies.measures.arm import TrainedArm, mean_of, opened
+from cuewise.studies.measures.arm import TrainedArm, mean_of, own_classifier
 from cuewise.studies.measures.measure import Quantities, measure
 from cuewise.train.log import read_metrics
 from cuewise.train.optim import scaled_lr
@@ -43,23 +41,6 @@ POINTS = 10  # of a curve over training
 FREE = ("silhouette", "sketch")  # sets of the embedded images without texture
 
 
-class ClassifierHead(Probe):
-    """A linear layer that was trained with its network, as a probe on its features."""
-
-    protocol = "the arm's own classifier"
-
-    def __init__(self, head: nn.Module) -> None:
-        self.head = head
-
-    def fit(self, X: Any, y: Any, groups: Any = None) -> Self:
-        return self
-
-    @torch.no_grad()
-    def predict_proba(self, X: Any) -> NDArray[np.float32]:
-        found: NDArray[np.float32] = self.head(torch.from_numpy(np.asarray(X))).softmax(1).numpy()
-        return found
-
-
 def tests_of(lab: Lab) -> dict[str, str]:
     """Name → role of the sets that a supervised arm is tested on."""
     if "wide/clean" in lab.sets:
@@ -72,12 +53,12 @@ def tests_of(lab: Lab) -> dict[str, str]:
          "on every test set, without high frequencies, under noise and weather; saliency and confidence",
          "clean", "wide/?", "ood/?", version=4)  # fmt: skip
 def answers(arm: TrainedArm) -> Quantities:
-    method = load_method(arm.folder)
-    train = arm_data(arm)
-    head = method.classifier
-    assert isinstance(head, nn.Linear)
-    out = scored(arm, arm.model, Answerer(ClassifierHead(head), train.classes, "own"), "before")
+    train, answerer = arm.own_data, arm.own_answerer()
+    out = scored(arm, arm.model, answerer, "before")
     assert train.labels is not None
+    assert isinstance(answerer.probe, Head)
+    head = answerer.probe.head
+    assert isinstance(head, nn.Linear)
     config = load_config(arm.folder)
     low, high = config.views.scale or RECIPES["supervised"].scale
     tuning = replace(TUNING, scale=(low, high))  # as in training: other crops would undo what was learned
@@ -90,12 +71,7 @@ def answers(arm: TrainedArm) -> Quantities:
     encoder = tuned[0]
     assert isinstance(encoder, Encoder)
     model = Measured("tuned", encoder, engine=Engine(workers=0))
-    return out | scored(arm, model, Answerer(ClassifierHead(tuned[1]), train.classes, "tuned"), "after")
-
-
-def arm_data(arm: TrainedArm) -> Dataset:
-    """The images that the arm was trained on, unfiltered."""
-    return opened(tuple(load_config(arm.folder).data))
+    return out | scored(arm, model, own_classifier(tuned[1], train.classes, "tuned"), "after")
 
 
 def scored(arm: TrainedArm, model: Measured, answerer: Answerer, when: str) -> Quantities:
@@ -115,34 +91,19 @@ def scored(arm: TrainedArm, model: Measured, answerer: Answerer, when: str) -> Q
     right = right_on_copies(model, answerer, part, every).mean(0)
     for name, changes in kinds.items():
         out[name], right = float(np.mean(right[: len(changes)])), right[len(changes) :]
-    out |= confidence(model, answerer, whole) | {"saliency": saliency(model, answerer, part)}
+    out |= certainty(model, answerer, whole)
     return {f"{when}/{name}": value for name, value in out.items()}
 
 
-def confidence(model: Measured, answerer: Answerer, data: Dataset) -> Quantities:
-    """Mean probability of the answer on the images that the model gets right."""
-    found = model.features(data)
-    p = answerer.probabilities(found.features)
-    right = p.argmax(1) == answerer.labels(data)[found.index]
-    return {"confidence": float(p.max(1)[right].mean())} if right.any() else {}
-
-
-def saliency(model: Measured, answerer: Answerer, data: Dataset) -> float:
-    """Mean share of the image at half the greatest saliency or more, for the model's answer."""
-    encoder, probe = model.encoder, answerer.probe
-    assert isinstance(probe, ClassifierHead)
-    card = encoder.card
-    views = np.stack(
-        [
-            evaluation_view(data.image(i), card.size, card.interpolation)
-            for i in range(min(SALIENT, len(data)))
-        ]
-    )
-    parts = []
-    for x in encoder.normalise(torch.from_numpy(views)).split(32):
-        maps, _ = grad_cam(encoder.backbone, x, lambda t: probe.head(encoder(t)))
-        parts.append(spread_area(maps.numpy()))
-    return float(np.concatenate(parts).mean())
+def certainty(model: Measured, answerer: Answerer, data: Dataset) -> Quantities:
+    """Confidence and area of saliency as the audits of these names define them; nothing where no answer is finite."""
+    said, out = answers_of(model, answerer, data, "clean"), Quantities()
+    if said.correct.any():
+        out["confidence"] = confidence_score(said).value
+    if len(said.index):
+        shown = said.part(np.random.default_rng(0).permutation(len(said.index))[:SALIENT])
+        out["saliency"] = float(spread_area(saliency_maps(model, answerer, shown)[1]).mean())
+    return out
 
 
 @measure("wide", "a linear probe on images of 64 pixels in their own colours, tested without texture and on new textures",

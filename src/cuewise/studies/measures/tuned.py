@@ -6,19 +6,19 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 from torch import nn
 
 from cuewise.audits.answerer import Answerer, Unasked
 from cuewise.audits.change import change
-from cuewise.audits.decisions import Decision
+from cuewise.audits.decisions import Decision, shape_bias_scores
 from cuewise.audits.engine import Engine
 from cuewise.audits.head import Head, map_for
 from cuewise.audits.measured import Measured
-from cuewise.audits.measures import accuracy, decide, right_on_copies
+from cuewise.audits.measures import accuracy, class_accuracies, decide, right_on_copies
 from cuewise.data import Dataset
 from cuewise.encoders import Encoder, load_encoder
 from cuewise.encoders.load import load_whole, outputs_of
+from cuewise.scores import proportion
 from cuewise.studies.measures.arm import TrainedArm, mean_of, quantities
 from cuewise.studies.measures.cues import CORRUPTIONS, SEVERITY
 from cuewise.studies.measures.measure import Quantities, measure
@@ -66,25 +66,22 @@ def own(arm: TrainedArm) -> Quantities:
     out = biases(decisions)
     for role in ("sketch", "silhouette"):
         if role in arm.lab.sets:
-            out[f"own/{role}"] = float(np.mean(right(stimuli, asked(arm, arm.data(role)), arm.data(role))[0]))
-    hits, labels = right(
-        photographs, among(asked(arm, arm.data("clean")), arm.data("clean")), arm.data("clean")
-    )
-    for name, rows in (("", labels >= 0), ("/chosen", labels % 2 == 0), ("/confirmed", labels % 2 == 1)):
-        out[f"own/accuracy{name}"] = float(hits[rows].mean())
+            out[f"own/{role}"] = accuracy(stimuli, asked(arm, arm.data(role)), arm.data(role)).value
+    clean = arm.data("clean")
+    answerer = among(asked(arm, clean), clean)
+    classes = class_accuracies(photographs, answerer, clean)
+    for half, names in (("", answerer.classes), ("/chosen", answerer.classes[::2]), ("/confirmed", answerer.classes[1::2])):
+        hits, images = np.sum([(0, 0), *(classes[n] for n in names if n in classes)], axis=0)
+        out[f"own/accuracy{half}"] = proportion("", int(hits), int(images), "").value
     return out
 
 
 def biases(decisions: Sequence[Decision]) -> Quantities:
     """Shape bias over all conflicts and over each half; shares of shape and texture decisions."""
     conflicts = [d for d in decisions if d.shape != d.texture]
-    out: Quantities = {}
-    for name, half in (("", conflicts), ("/chosen", conflicts[::2]), ("/confirmed", conflicts[1::2])):
-        shape = sum(d.response == d.shape for d in half)
-        texture = sum(d.response == d.texture for d in half)
-        out[f"shape_bias{name}"] = shape / max(1, shape + texture)
-    out["shape_accuracy"] = float(np.mean([d.response == d.shape for d in conflicts]))
-    out["texture_accuracy"] = float(np.mean([d.response == d.texture for d in conflicts]))
+    out = {score.name: score.value for score in shape_bias_scores(conflicts, "")[0]}
+    for name, half in (("chosen", conflicts[::2]), ("confirmed", conflicts[1::2])):
+        out[f"shape_bias/{name}"] = shape_bias_scores(half, "")[0][0].value
     return out
 
 
@@ -94,16 +91,6 @@ def among(answerer: Answerer, data: Dataset) -> Answerer:
     names = {name: rows for name, rows in answerer.probe.classes.items() if name in data.classes}
     probe = Head(answerer.probe.head, names, f"{answerer.probe.source}, {len(names)} classes")
     return Answerer(probe, tuple(names), f"{answerer.key} among {len(names)}")
-
-
-def right(
-    model: Measured, answerer: Answerer, data: Dataset
-) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Which images are answered rightly, and their labels, of the images whose class is known."""
-    found = model.features(data)
-    labels = answerer.labels(data)[found.index]
-    hits = (answerer.say(found.features) == labels).astype(np.float64)
-    return hits[labels >= 0], labels[labels >= 0]
 
 
 @measure("own_corrupted", "the own classifier on one corruption of each family at severity 3", "clean")
