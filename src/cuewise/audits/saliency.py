@@ -140,9 +140,7 @@ def saliency_on(subject: Subject, said: Answers, ending: str) -> Finding:
     return out
 
 
-def saliency_maps(
-    model: Measured, answerer: Answerer, said: Answers
-) -> tuple[NDArray[np.uint8], Maps]:
+def saliency_maps(model: Measured, answerer: Answerer, said: Answers) -> tuple[NDArray[np.uint8], Maps]:
     """The views the model saw, N×S×S×3, and the maps of its answers, N×S×S."""
     encoder = model.encoder
     device = next(encoder.parameters(), torch.zeros(())).device

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
+from typing import TypeVar
 
 import numpy as np
 from torch import nn
@@ -24,6 +25,7 @@ from cuewise.studies.measures.cues import CORRUPTIONS, SEVERITY
 from cuewise.studies.measures.measure import Quantities, measure
 from cuewise.train.checkup import part
 
+T = TypeVar("T")
 STIMULUS, PHOTOGRAPH = 160, 96  # side in pixels at which drawings and conflicts, and photographs, are shown
 MOST, SEED = 400, 3  # images of a domain, or of photographs that are corrupted; how they are drawn
 
@@ -70,18 +72,23 @@ def own(arm: TrainedArm) -> Quantities:
     clean = arm.data("clean")
     answerer = among(asked(arm, clean), clean)
     classes = class_accuracies(photographs, answerer, clean)
-    for half, names in (("", answerer.classes), ("/chosen", answerer.classes[::2]), ("/confirmed", answerer.classes[1::2])):
+    for half, names in {"": answerer.classes, **halves(answerer.classes)}.items():
         hits, images = np.sum([(0, 0), *(classes[n] for n in names if n in classes)], axis=0)
         out[f"own/accuracy{half}"] = proportion("", int(hits), int(images), "").value
     return out
+
+
+def halves(items: Sequence[T]) -> dict[str, Sequence[T]]:
+    """Every second one to choose on, the others to confirm on."""
+    return {"/chosen": items[::2], "/confirmed": items[1::2]}
 
 
 def biases(decisions: Sequence[Decision]) -> Quantities:
     """Shape bias over all conflicts and over each half; shares of shape and texture decisions."""
     conflicts = [d for d in decisions if d.shape != d.texture]
     out = {score.name: score.value for score in shape_bias_scores(conflicts, "")[0]}
-    for name, half in (("chosen", conflicts[::2]), ("confirmed", conflicts[1::2])):
-        out[f"shape_bias/{name}"] = shape_bias_scores(half, "")[0][0].value
+    for name, half in halves(conflicts).items():
+        out[f"shape_bias{name}"] = shape_bias_scores(half, "")[0][0].value
     return out
 
 
