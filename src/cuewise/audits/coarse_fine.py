@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,14 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cuewise.audits.answerer import Unasked
-from cuewise.audits.answers import Answers, answers, decisions_table, mistake
+from cuewise.audits.answers import Answers, answers, answers_of, decisions_table, mistake
 from cuewise.audits.audit import Finding, audit
 from cuewise.audits.figures import figure, series, table
 from cuewise.audits.kinds import AuditOption, accuracy_kind
 from cuewise.audits.subject import Subject
 from cuewise.audits.superclasses import read_superclasses
 from cuewise.data import Dataset, open_data
-from cuewise.probes import LinearProbe
 from cuewise.scores import Score, proportion
 
 Ids = NDArray[np.int64]
@@ -108,14 +108,13 @@ def asked(subject: Subject) -> list[tuple[Answers, Mapping[str, str]]]:
 def embedded_breeds(subject: Subject) -> tuple[Answers, Mapping[str, str]]:
     """A probe fitted on the embedded breeds (kind × texture) and asked about new images of them."""
     size = subject.encoder.card.size
-    parts = [open_data(BREEDS.format(n=n, part=p, size=size)) for n, p in ((1600, "train"), (800, "test"))]
-    train, test = (subject.features(d, f"breeds, {w}") for d, w in zip(parts, ("train", "test")))
-    probe = LinearProbe(seed=subject.seed).fit(train.features, train.labels)
-    proba = np.asarray(probe.predict_proba(test.features), np.float64)
-    protocol = f"{probe.protocol} fitted on shapes:fine; shapes:fine"
-    best, classes = proba.argmax(1), parts[1].classes
-    answers = Answers("shapes:fine", parts[1], test.index, test.labels, best, proba, classes, protocol)
-    return answers, breed_kinds(parts[1])
+    train, test = (
+        open_data(BREEDS.format(n=n, part=p, size=size)) for n, p in ((1600, "train"), (800, "test"))
+    )
+    answerer = subject.model.answerer(train)
+    found = answers_of(subject.model, answerer, test, "shapes:fine")
+    protocol = f"{answerer.probe.protocol} fitted on shapes:fine; shapes:fine"
+    return replace(found, protocol=protocol), breed_kinds(test)
 
 
 def breed_kinds(data: Dataset) -> dict[str, str]:
