@@ -67,14 +67,14 @@ def method_page(kind: type[Method], picture: bool) -> str:
     commands = [begin]
     if kind.name == "tune":
         commands = ["cuewise tune timm/resnet50:weights.safetensors photos --out runs/tuned"]
-    elif kind.negative_kinds:
-        commands.append(f"{begin} --negatives {kind.negative_kinds[0]} --alpha {kind.alpha:g}")
+    elif kind.negative_kinds():
+        commands.append(f"{begin} --negatives {kind.negative_kinds()[0]} --alpha {kind.alpha:g}")
     takes = {
-        "`--negatives`": ", ".join(kind.negative_kinds),
+        "`--negatives`": ", ".join(kind.negative_kinds()),
         "`--hard`": kind.takes_hard,
         "`--leave-out`": kind.leaves_out,
         "`--crops object`": kind.takes_crops,
-        "`--suppress`": kind.takes_suppress,
+        "`--suppress`": not kind.no_suppress,
         "labels": "label" in kind.needs and "needed",
     }
     dials = [
@@ -140,7 +140,7 @@ def audit_page(audit: Audit, picture: bool) -> str:
 
 
 def method_drawing(kind: type[Method]) -> Image.Image | None:
-    asked: dict[str, Any] = {"negatives": [kind.negative_kinds[0]]} if kind.negative_kinds else {}
+    asked: dict[str, Any] = {"negatives": [kind.negative_kinds()[0]]} if kind.negative_kinds() else {}
     return drawings.method_picture(kind, asked | ({"leave_out": ["color"]} if kind.leaves_out else {}))
 
 

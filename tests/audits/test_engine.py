@@ -22,6 +22,7 @@ from cuewise.audits.change import CLEAN, Copies, change
 from cuewise.audits.engine import Engine, Pass, Viewer, copies
 from cuewise.audits.head import Head
 from cuewise.audits.keys import data_key
+from cuewise.audits.measured import Measured
 from cuewise.audits.saved import FOLDER, Saved
 from cuewise.cues.color import grey
 from cuewise.cues.corruptions import corrupt, corruption_rng
@@ -93,6 +94,26 @@ def test_a_pass_gives_the_features_of_embed_whatever_the_workers(tmp_path: Path)
     for found in results:
         assert found.index.tolist() == list(range(21))
         assert all(np.array_equal(found.answers[c], results[0].answers[c]) for c in CHANGES[1:])
+
+
+def test_a_view_of_a_set_is_embedded_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[str] = []
+
+    def counted(*args: Any, **kwargs: Any) -> Any:
+        calls.append("one")
+        return embed_dataset(*args, **kwargs)
+
+    monkeypatch.setattr("cuewise.audits.measured.embed_dataset", counted)
+    data, other = (open_data(str(photos(tmp_path / name, 2, seed=s))) for s, name in enumerate("ab"))
+    model = Measured("one", load_encoder(ENCODER, size=32), engine=Engine(workers=0))
+    view = CenterView(32, grey)
+    found = [model.in_view(d, "grey", transform=view).features for d in (data, data, other)]
+    assert len(calls) == 2
+    assert np.array_equal(found[0], embed_dataset(model.encoder, data, transform=view, label=None).features)
+    assert np.array_equal(found[0], found[1])
+    half = model.in_view(data, "half", transform=CenterView(32, _half)).features
+    assert not np.allclose(found[0], half)
+    assert not np.allclose(found[0], model.features(data).features)
 
 
 @pytest.mark.slow

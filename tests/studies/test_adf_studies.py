@@ -10,7 +10,9 @@ import numpy as np
 import pytest
 import torch
 
+from cuewise.audits.gradcam import grad_cam
 from cuewise.config import merge, resolve
+from cuewise.data import open_data
 from cuewise.encoders import Encoder
 from cuewise.errors import UserError
 from cuewise.probes.finetune import FinetuneProbe
@@ -26,7 +28,7 @@ from cuewise.studies.study import Study
 from cuewise.studies.table import Table
 from cuewise.train.pretrain import run_pretrain
 from cuewise.train.reload import load_config, load_method
-from cuewise.views import RECIPES
+from cuewise.views import RECIPES, center
 from tests.studies.tiny import LAB
 
 pytestmark = pytest.mark.slow
@@ -119,6 +121,27 @@ def test_answers_before_and_after_fine_tuning(tmp_path: Path, monkeypatch: pytes
         free = (found[f"{when}/silhouette"] + found[f"{when}/sketch"]) / 2
         assert found[f"{when}/texture_free"] == pytest.approx(free)
     assert find_measure("wide").take(arm)["wide/sketch"] >= 0
+    by_hand(arm, found)
+
+
+def by_hand(arm: TrainedArm, found: dict[str, float]) -> None:
+    """Accuracy, confidence and saliency of the classifier as it was trained."""
+    method, data = load_method(arm.folder).eval(), open_data(list(arm.lab.sets["wide/clean"]))
+    images = np.stack([center(data.image(i), 32) for i in range(len(data))])
+    x = method.encoder.normalise(torch.from_numpy(images))
+
+    def logits(t: torch.Tensor) -> torch.Tensor:
+        return method.classifier(method.encoder(t))  # type: ignore[operator]
+
+    with torch.no_grad():
+        p = logits(x).softmax(1).numpy()
+    right = p.argmax(1) == data.labels
+    assert right.any()
+    assert found["before/clean"] == pytest.approx(right.mean())
+    assert found["before/confidence"] == pytest.approx(p.max(1)[right].mean())
+    chosen = np.random.default_rng(0).permutation(len(data))[:4]
+    maps, _ = grad_cam(method.encoder.backbone, x[chosen], logits)
+    assert found["before/saliency"] == pytest.approx(float((maps >= 0.5).float().mean()), abs=1e-4)
 
 
 def test_arms_that_start_from_weights_keep_their_statistics(

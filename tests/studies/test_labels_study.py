@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
 from cuewise.config import resolve
 from cuewise.data import open_data
@@ -15,6 +16,8 @@ from cuewise.studies.labs import SHAPES
 from cuewise.studies.measures import TrainedArm, find_measure
 from cuewise.train.labels import source_of, with_labels
 from cuewise.train.pretrain import run_pretrain
+from cuewise.train.reload import load_method
+from cuewise.views import center
 from tests.studies.tiny import LAB
 
 
@@ -46,6 +49,13 @@ def test_measures(tmp_path: Path) -> None:
         own = lab.config(arms[name].settings, "supervised", 0, 1)
         run_pretrain([own, {"data": lab.base["data"], "batch_size": 16}], tmp_path / name)
         found = find_measure("error").take(TrainedArm(tmp_path / name, lab))
-        assert 0 <= found["error"] <= 1
+        method, data = load_method(tmp_path / name).eval(), open_data(list(lab.sets["clean"]))
+        images = torch.from_numpy(np.stack([center(data.image(i), 32) for i in range(len(data))]))
+        with torch.no_grad():
+            logits = method.classifier(method.encoder(method.encoder.normalise(images)))  # type: ignore[operator]
+        assert data.classes == open_data(lab.base["data"]).classes
+        wrong = logits.argmax(1).numpy() != data.labels
+        assert 0 < wrong.mean() < 1
+        assert found["error"] == pytest.approx(wrong.mean())
         distance = find_measure("confusion").take(TrainedArm(tmp_path / name, lab))
         assert set(distance) == ({"confusion/error"} if "gold" in name else set())

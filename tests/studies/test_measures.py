@@ -327,6 +327,10 @@ def test_the_protocol_names_what_is_used() -> None:
     assert clean.protocol(TINY) == clean.protocol(replace(TINY, sets={**TINY.sets, "sketch": ["shapes"]}))
     similar = find_measure("similarity")
     assert similar.protocol(TINY) != similar.protocol(replace(TINY, patch={"patch_size": "2:3"}))
+    assert clean.protocol(TINY) == clean.protocol(replace(TINY, patch={"patch_size": "2:3"}))
+    sized = replace(clean, settings=lambda lab: {"size": lab.base["size"]})
+    assert sized.protocol(TINY) != clean.protocol(TINY)
+    assert sized.protocol(TINY) != sized.protocol(replace(TINY, base={**TINY.base, "size": 48}))
 
 
 def test_a_lab_without_the_data_leaves_a_measure_out() -> None:

@@ -121,7 +121,7 @@ def check_file(path: bytes) -> str | None:
             os.close(handle)
     except OSError as error:
         if os.path.islink(path) and error.errno in (errno.ENOENT, errno.ELOOP):
-            return "symbolic link that leads nowhere"
+            return "broken symbolic link"
         if error.errno not in GONE | {errno.ENXIO}:
             raise
         return f"cannot be read ({os.strerror(error.errno or 0)})"

@@ -27,7 +27,7 @@ SHOWN = 3  # names that an error lists
 class Noise:
     """How labels become noisy.
 
-    share  of the silver labels that are drawn anew, uniformly over all classes, the right one included
+    share  of the silver labels that are replaced at random, uniformly over all classes, the right one included
     gold   share of the images whose labels are trusted, or a file that lists those images; None: none
     seed   of the split and of the new labels
     """

@@ -174,7 +174,7 @@ def few_seeds(seeds: int) -> str:
         return ""
     return (
         f"{seeds} seed{'s' * (seeds != 1)}, and {ENOUGH_SEEDS} or more are needed: intervals are wide, so that few claims "
-        "can be held; read the verdicts as a first look"
+        "can be held; take the verdicts as preliminary"
     )
 
 

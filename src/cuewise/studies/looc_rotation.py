@@ -33,7 +33,7 @@ def kept(lab: Lab) -> list[PairedDifference]:
         above("LooC", "MoCo + rotation", "rotation"),
         combined("rotation: LooC − middle of MoCo and MoCo + rotation",
                  cell({"LooC": 1, "MoCo": -0.5, "MoCo + rotation": -0.5}),
-                 because="far: more than half of the loss is made good"),
+                 because="far: more than half of the loss is recovered"),
     ]  # fmt: skip
 
 

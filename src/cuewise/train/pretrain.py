@@ -101,7 +101,8 @@ def planned(
     if not config.data:
         raise UserError("no DATA given: name a folder of images, an archive, or `shapes`")
     data = with_labels(config, usable_images(config, open_data(config.data)))
-    refuse_epochs(saved, config, layers)
+    if not extend:
+        refuse_epochs(saved, config, layers)
     config = complete(config, len(data))
     if extend and config.labels.correction != "none":
         raise UserError(
