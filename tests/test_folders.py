@@ -13,7 +13,8 @@ import pytest
 
 import cuewise
 from cuewise import UserError
-from cuewise.folders import check_folder, entries, hold_folder, read_mark, write_mark
+from cuewise.folders import check_folder, entries, hold_folder, read_mark, refuse_inside, write_mark
+from tests.audits.small_models import ENCODER, classifier, photos
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="no such locks there")
 
@@ -206,6 +207,81 @@ def test_what_the_command_reads_is_not_deleted(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="which this command reads"):
         cuewise.compare(str(tmp_path / "a"), str(tmp_path / "b"), out=str(tmp_path / "a"), overwrite=True)
     assert names(tmp_path / "a") == ["audit.json"]
+
+
+def test_pictures_do_not_go_into_a_set_that_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """OUT may lie beside a set, or above it; a folder of the same first letters is another one, and links are followed."""
+    images = tmp_path / "set" / "cat"
+    images.mkdir(parents=True)
+    (tmp_path / "link").symlink_to(tmp_path / "set")
+    inside = [tmp_path / "set" / "cat" / "out", tmp_path / "set", tmp_path / "link" / "a" / "b"]
+    for out in inside:
+        for spec in (
+            str(tmp_path / "set"),
+            f"{tmp_path}/set?n=4",
+            f"sketch={tmp_path}/set",
+            str(tmp_path / "link"),
+        ):
+            with pytest.raises(UserError, match="would become part of the set"):
+                refuse_inside(out, [spec])
+    for out in (tmp_path / "out", tmp_path, tmp_path / "set2", tmp_path / "set" / "dog"):
+        refuse_inside(out, ["shapes", f"{images}", "shapes:conflict?n=4", f"{tmp_path}/none"])
+    monkeypatch.chdir(tmp_path)
+    refuse_inside(Path("runs/x"), ["set", "conflict=set"])
+    with pytest.raises(UserError, match=r"--out runs/x lies in \., whose images this command reads"):
+        refuse_inside(Path("runs/x"), ["."])
+
+
+def test_what_lies_in_a_set_already_can_be_resumed(tmp_path: Path) -> None:
+    out = made(tmp_path / "set" / "run")
+    with (
+        pytest.raises(UserError, match="would become part"),
+        hold_folder(out, "run", overwrite=True, images=[str(tmp_path)]),
+    ):
+        pass
+    assert names(out) == ["config"]
+    with hold_folder(out, "run", resume=True, images=[str(tmp_path / "set")]) as held:
+        assert held.resuming
+    new = tmp_path / "set" / "new"
+    with (
+        pytest.raises(UserError, match="would become part"),
+        hold_folder(new, "run", images=[str(tmp_path / "set")]),
+    ):
+        pass
+    assert not new.exists()
+
+
+SUITE = "- {name: a, probe: knn, train: SET, test: SET}"
+
+
+@pytest.mark.parametrize(
+    "verb", ["audit", "inspect", "probe", "pretrain", "tune", "tune --test", "transfer", "compare"]
+)
+def test_no_verb_writes_into_a_set_that_it_reads(verb: str, tmp_path: Path) -> None:
+    images = photos(tmp_path / "set", 3)
+    before = sorted(images.rglob("*"))
+    other, suite = str(photos(tmp_path / "other", 3, seed=1)), tmp_path / "suite.yaml"
+    suite.write_text(SUITE.replace("SET", str(images)))
+    runs = [tmp_path / "first", tmp_path / "second"]
+    for run in runs:
+        run.mkdir()
+        (run / "encoder.safetensors").write_bytes(b"")
+    out, data, model = str(images / "out"), str(images), classifier(tmp_path)
+    calls: dict[str, Callable[[], object]] = {
+        "audit": lambda: cuewise.audit(ENCODER, out=out, train=other, test=f"sketch={data}"),
+        "inspect": lambda: cuewise.inspect(data, out=out),
+        "probe": lambda: cuewise.probe("knn", ENCODER, train=other, test=data, out=out),
+        "pretrain": lambda: cuewise.pretrain(other, out=out, val=data),
+        "tune": lambda: cuewise.tune(model, data, out=out),
+        "tune --test": lambda: cuewise.tune(model, other, out=out, test=f"sketch={data}"),
+        "transfer": lambda: cuewise.transfer(ENCODER, out=out, suite=str(suite)),
+        "compare": lambda: cuewise.compare(*map(str, runs), out=out, train=other, test=data),
+    }
+    with pytest.raises(
+        UserError, match=r"set, whose images this command reads: what is written there would become part"
+    ):
+        calls[verb]()
+    assert sorted(images.rglob("*")) == before
 
 
 def test_another_kind_of_content_is_refused(tmp_path: Path) -> None:

@@ -555,7 +555,7 @@ def inspect(
 ) -> Result:
     """Find what a labelled image set gives away: single cues that predict the labels, copies, broken files.
 
-    data: folders, archives, shards or data sets of images, joined; DATA?classes=imagenet100 takes some classes
+    data: folders, archives, shards or data sets of images, each a set of its own; DATA?classes=imagenet100 takes some classes
     out: folder for inspect.json and report.html
     only: clues to judge, separated by commas (see `cuewise list clues`) [all]
     masks: masks named as the images, white where the object is, for the clue silhouette [what DATA knows]

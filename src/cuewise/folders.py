@@ -126,14 +126,24 @@ class HeldFolder:
 
 @contextmanager
 def hold_folder(
-    out: Path, kind: str, *, resume: bool = False, overwrite: bool = False, reads: Iterable[str | Path] = ()
+    out: Path,
+    kind: str,
+    *,
+    resume: bool = False,
+    overwrite: bool = False,
+    reads: Iterable[str | Path] = (),
+    images: Iterable[str] = (),
 ) -> Iterator[HeldFolder]:
     """Hold OUT for a content of that kind: new, or the one that is there (resume), or one that replaces it (overwrite).
 
     What is replaced is kept until `HeldFolder.started`; if the block fails before that, it is put back.
-    reads: DATA and MODELs that the caller reads, which must not lie in what is deleted.
+    reads: MODELs that the caller reads, which must not lie in what is deleted.
+    images: DATA that it reads, which must not either; and OUT must not lie in a folder of images, to which it would add.
     """
-    check_folder(out, kind, resume=resume, overwrite=overwrite, reads=reads)
+    images = [*images]
+    reads = [*reads, *images]
+    if not check_folder(out, kind, resume=resume, overwrite=overwrite, reads=reads):
+        refuse_inside(out, images)
     created = not out.exists()
     out.mkdir(parents=True, exist_ok=True)
     with lock_folder(out):
@@ -198,6 +208,19 @@ def _refuse_deletion(out: Path, content: Content, found: str | None, reads: Iter
             raise UserError(f"--overwrite would delete {path}, which this command reads; name another --out")
 
 
+def refuse_inside(out: Path, images: Iterable[str]) -> None:
+    """An error where OUT is, or lies below, a folder of images: the pictures written there would be images of the set."""
+    place = os.path.realpath(out) + os.sep
+    for spec in images:
+        whole = spec.partition("?")[0]
+        folder = whole if os.path.exists(whole) else whole.partition("=")[2]  # role=DATA
+        if os.path.isdir(folder) and place.startswith(os.path.realpath(folder).rstrip(os.sep) + os.sep):
+            raise UserError(
+                f"--out {out} lies in {folder}, whose images this command reads: what is written there would become part of "
+                "the set; name an --out outside"
+            )
+
+
 def is_embedded(spec: str) -> bool:
     """Whether DATA is the embedded set, not a folder whose name begins like it."""
     return re.match(r"shapes($|[:?])", spec) is not None
@@ -205,8 +228,11 @@ def is_embedded(spec: str) -> bool:
 
 def _file_of(spec: str) -> Path | None:
     """The file or folder on disk that a DATA or MODEL names, if it names one."""
-    for text in (spec.partition("?")[0], spec.rpartition(":")[2].partition("?")[0]):
+    whole = spec.partition("?")[0]
+    for text in (whole, spec.rpartition(":")[2].partition("?")[0], whole.partition("=")[2]):  # role=DATA
         path = Path(text)
+        if not text:
+            continue
         if path.exists():
             return path
         archive = next((p for p in path.parents if p.is_file()), None)  # a folder inside a zip

@@ -15,9 +15,18 @@ class Result(dict[str, Any]):
     Printed, it is the table that the shell shows; in a notebook, a table with intervals and the pictures that were written.
     """
 
-    def __init__(self, content: Mapping[str, Any] | None = None, *, shown: bool = True) -> None:
+    def __init__(
+        self,
+        content: Mapping[str, Any] | None = None,
+        *,
+        shown: bool = True,
+        rows: Mapping[str, str | int | float] | None = None,
+    ) -> None:
         super().__init__(plain(content or {}))
         self.shown = shown  # by the shell: of several processes that ran one command, by the first alone
+        self.rows = (
+            rows  # what a person sees in place of the single values, where their keys do not say enough
+        )
 
     def __repr__(self) -> str:
         return as_text(self) or dict.__repr__(self)
@@ -79,8 +88,10 @@ def as_text(result: Mapping[str, Any]) -> str:
         line = f"{score['name']:<34} {number(score['value'])}"
         if score.get("low") is not None:
             line += f"  [{number(score['low'])}, {number(score['high'])}]"
+        if score.get("guessing") is not None:
+            line += f"  guessing {number(score['guessing'])}"
         lines.append(f"{line}  n={score['n']}  {score['protocol']}")
-    rows = _scalars(result)
+    rows = getattr(result, "rows", None) or _scalars(result)
     width = min(max(map(len, rows), default=0), 32)
     lines += [f"{key:<{width}} {value}".rstrip() for key, value in rows.items()]
     return "\n".join(lines)
@@ -93,9 +104,17 @@ def settings_text(config: Mapping[str, Any]) -> str:
     return yaml.safe_dump(dict(config), sort_keys=False, allow_unicode=True)
 
 
-def side_by_side(columns: list[str], rows: list[list[Any]]) -> str:
-    """A table: one line per score, one column per model."""
-    return aligned([columns] + [[row[0], *map(number, row[1:])] for row in rows])
+def side_by_side(columns: list[str], rows: list[list[Any]], n: list[list[int | None]] | None = None) -> str:
+    """A table: one line per score, one column per model, and how many images each score rests on where that is known."""
+    cells = [[row[0], *map(number, row[1:])] for row in rows]
+    if n is None:
+        return aligned([columns, *cells])
+    return aligned([[*columns, "n"], *([*line, counted(own)] for line, own in zip(cells, n))])
+
+
+def counted(counts: list[int | None]) -> str:
+    """The n of each model, once where it is the same."""
+    return " / ".join(dict.fromkeys("–" if c is None else f"{c:,}" for c in counts))
 
 
 def _runs_text(runs: list[dict[str, Any]]) -> str:

@@ -67,6 +67,10 @@ def test_refusals(audited: Path, tmp_path: Path, folder: Path) -> None:
         audit(out=str(tmp_path / "y"))
     with pytest.raises(UserError, match="neither an audit"):
         compare(str(folder), str(audited), out=str(tmp_path / "z"))
+    with pytest.raises(UserError, match=rf"there is no such folder; did you mean {audited}\?"):
+        compare(f"{audited}2", str(audited), out=str(tmp_path / "z"))
+    with pytest.raises(UserError, match="there is no such folder; give folders of"):
+        compare(str(tmp_path / "qqqqqq"), str(audited), out=str(tmp_path / "z"))
     (tmp_path / "precious").mkdir()
     (tmp_path / "precious" / "x.txt").write_text("mine")
     with pytest.raises(UserError, match="did not write"):
@@ -82,8 +86,8 @@ def test_models_are_printed_side_by_side(
     said = capsys.readouterr()
     assert [f"WARNING: {m} has RANDOM WEIGHTS" in said.err for m in models] == [True, True]
     lines = said.out.splitlines()
-    assert lines[0].split() == ["score", "resnet-tiny?width=8", "resnet-tiny?width=16"]
+    assert lines[0].split() == ["score", "resnet-tiny?width=8", "resnet-tiny?width=16", "n"]
     assert [line.split()[0] for line in lines[1:4]] == [
         f"color/{c}/accuracy" for c in ("clean", "grey", "hue")
     ]
-    assert all(0 <= float(v) <= 1 for line in lines[1:4] for v in line.split()[1:])
+    assert all(0 <= float(v) <= 1 for line in lines[1:4] for v in line.split()[1:-1])

@@ -23,15 +23,22 @@ pytestmark = pytest.mark.slow
 SMALL: dict[str, Any] = {"size": 16, "workers": 0}
 
 
-def test_audits_of_other_images_are_not_subtracted(tmp_path: Path) -> None:
+def test_audits_of_other_images_are_not_subtracted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """The same names in another folder: only the pixels tell them apart."""
     a, b = photos(tmp_path / "a" / "photos"), photos(tmp_path / "b" / "photos", seed=9)
     for place, data in (("one", a), ("two", b)):
         audit(ENCODER, out=tmp_path / place, train=str(data), only="accuracy", name=place, **SMALL)
+    capsys.readouterr()
     compare(tmp_path / "one", tmp_path / "two", out=tmp_path / "both")
+    line = "two: training images differ, so that no score can be compared with one"
+    assert capsys.readouterr().err == f"WARNING: {line}\n"
     text = (tmp_path / "both" / "report.md").read_text()
     assert "nothing can be compared" in text
-    assert "training images differ" in (tmp_path / "both" / "report.html").read_text()
+    assert line.removeprefix("two: ") in (tmp_path / "both" / "report.html").read_text()
+    compare(tmp_path / "one", tmp_path / "one" / ".." / "one", out=tmp_path / "same", name=["a", "b"])
+    assert "differ" not in capsys.readouterr().err
 
 
 def test_a_class_map_with_a_training_set_is_of_the_probe(tmp_path: Path) -> None:

@@ -99,7 +99,7 @@ def test_compare_audits_runs_on_their_own_labelled_images(
     assert f"auditing 2 runs: probes fitted on {root / 'photos'}, tested on {root / 'photos'}" in said
     assert "4 of 24 images of --train, held out" in said
     lines = out.splitlines()
-    assert lines[0].split() == ["score", "plain", "other"]
+    assert lines[0].split() == ["score", "plain", "other", "n"]
     assert [line.split()[0] for line in lines[1:3]] == ["linear/photos", "knn/photos"]
     document = json.loads((tmp_path / "c/audits/plain/audit.json").read_text())
     assert {s["name"].partition("/")[0] for s in document["scores"]} == {"linear", "knn"}

@@ -88,6 +88,10 @@ def test_bad_tables_are_reported(tmp_path: Path, text: str, message: str) -> Non
 
 
 def test_missing_file_and_subject(tmp_path: Path) -> None:
+    with pytest.raises(
+        UserError, match=r"is a folder; give a table of decisions: a CSV .*cuewise audit MODEL --test"
+    ):
+        score(str(tmp_path))
     with pytest.raises(UserError, match="no file"):
         score(str(tmp_path / "nothing.csv"))
     with pytest.raises(UserError, match="no subject"):

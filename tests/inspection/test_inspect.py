@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +15,10 @@ from cuewise.errors import UserError
 from cuewise.inspection.clue import CLUES
 from cuewise.inspection.copies import contradictions, copies_between, copies_within
 from cuewise.inspection.gather import gather
+from cuewise.inspection.judge import Judged
 from cuewise.inspection.run import inspect_sets
+from cuewise.report.inspection import headline
+from cuewise.scores import Score
 
 pytestmark = pytest.mark.slow
 
@@ -120,6 +124,80 @@ def test_too_little_to_judge_is_reported(tmp_path: Path) -> None:
     assert out["shared"][0]["same"] == 4  # a and b have the same pictures
 
 
+def test_parts_of_a_set_are_not_taken_for_classes_in_silence(
+    two: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for part in ("train", "val", "masks"):
+        folder_of(tmp_path / "set", {f"{part}/{i}.png": picture(i + 50 * len(part)) for i in range(6)})
+    out = cuewise.inspect(tmp_path / "set", out=tmp_path / "out", only="size", workers=0)
+    said = capsys.readouterr().err.splitlines()
+    assert said[0] == "set: 18 images of 3 classes: masks, train, val"
+    doubt = f"classes are masks, train, val: are these parts of a set? Did you mean {tmp_path}/set/train?"
+    assert said[1] == f"WARNING: {tmp_path}/set: {doubt}"
+    assert doubt in out["sets"][0]["doubt"]
+    assert doubt in (tmp_path / "out" / "report.html").read_text()
+    assert cuewise.inspect(two, out=tmp_path / "two-out", only="size", workers=0)["sets"][0]["doubt"] == ""
+    assert "WARNING" not in capsys.readouterr().err
+
+
+def test_the_terminal_names_broken_files_and_clues_that_are_left_out(
+    two: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (two / "a" / "cut.png").write_bytes((two / "a" / "1.png").read_bytes()[:120])
+    (two / "a" / "empty.png").write_bytes(b"")
+    out = cuewise.inspect(two, out=tmp_path / "out", workers=0)
+    said = capsys.readouterr().err
+    assert "2 files of two could not be used: a/empty.png (empty file), a/cut.png (" in said
+    assert "two: silhouette left out; it needs masks: give --masks" in said
+    assert "two: position left out; it needs boxes" in said
+    assert set(out["sets"][0]["lacking"]) == {"silhouette", "position"}
+    assert all(s["guessing"] == 0.5 for s in out["scores"])
+    assert "guessing 0.5000" in repr(out)
+
+
+def test_a_named_clue_that_the_set_lacks_is_refused(two: Path, tmp_path: Path) -> None:
+    with pytest.raises(
+        UserError, match=r"--only silhouette: two lacks .*silhouette needs masks: give --masks"
+    ):
+        cuewise.inspect(two, out=tmp_path / "out", only="color,silhouette", workers=0)
+    assert not (tmp_path / "out" / "inspect.json").exists()
+    both = inspect_sets([str(two), "shapes:scenes?n=20&size=32"], only=["position"])
+    assert [set(s.lacking) for s in both] == [{"position"}, set()]  # one of the sets has it
+
+
+def test_what_is_not_shown_is_not_denied() -> None:
+    """The reviewer's case: 60 images, an interval above guessing, and shuffled labels that reach it."""
+    score = Score("texture/accuracy", 0.6333, 0.5068, 0.7438, 60, "")
+    none = np.zeros(0, np.int64)
+    unclear = Judged(score, 1 / 3, (0.33, 0.55), none, none.astype(np.float32))
+    assert (unclear.predicts, unclear.unclear) == (False, True)
+    shown = replace(unclear, shuffled=(0.33, 0.5))
+    assert (shown.predicts, shown.unclear) == (True, False)
+    nothing = replace(unclear, accuracy=replace(score, low=0.3))
+    assert (nothing.predicts, nothing.unclear) == (False, False)
+
+    def said(**clues: Judged) -> str:
+        facts = {name: {"value": j.accuracy.value, "low": j.accuracy.low, "high": j.accuracy.high, "guessing": j.majority,
+                        "shuffled_highest": j.shuffled[1], "predicts": j.predicts, "unclear": j.unclear, "shortcut": True}
+                 for name, j in clues.items()}  # fmt: skip
+        one = {"name": "few", "images": 62, "left_out": 2, "clues": facts, "not_judged": "", "doubt": "",
+               "copies": {"under_two_labels": 0}}  # fmt: skip
+        return headline({"sets": [one], "shared": []}).replace("\N{NO-BREAK SPACE}", " ")
+
+    text = said(texture=unclear, color=nothing)
+    assert text.startswith("few: not shown with 60 images: ")
+    assert (
+        "alone reaches 63.3 % (95 % interval 50.7–74.4 %) and guessing 33.3 %, but shuffled labels reached 55.0 %"
+        in text
+    )
+    assert "no single cue" not in text
+    assert (
+        "no single cue was shown to predict the class better than guessing (33.3 %) with 60 images; tried: color."
+        in said(color=nothing)
+    )
+    assert said(color=shown, texture=unclear).endswith("Not shown with 60 images: texture.")
+
+
 def test_masks_of_a_user(two: Path, tmp_path: Path) -> None:
     """The object of one class is high, that of the other wide; the images are noise."""
     for k, c in enumerate("ab"):
@@ -130,7 +208,9 @@ def test_masks_of_a_user(two: Path, tmp_path: Path) -> None:
             Image.fromarray(mask).save(tmp_path / "masks" / c / f"{i}.png")
     options = {"only": ["silhouette", "color"], "masks": str(tmp_path / "masks")}
     assert told(str(two), **options, mask_value=1) == {"silhouette": True, "color": False}
-    with pytest.raises(UserError, match="values 1, 2 and no white"):
+    with pytest.raises(
+        UserError, match="values 1, 2 and no white; say which one is the object: --mask-value N"
+    ):
         told(str(two), **options)
     with pytest.raises(UserError, match="none of its 24 files is named as an image of"):
         told("shapes?n=20&size=32", **options, mask_value=1)

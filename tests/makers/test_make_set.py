@@ -14,6 +14,7 @@ import pytest
 from make_files import as_bytes, photo, put, rows, tree
 
 import cuewise
+from cuewise.cli import main
 from cuewise.cues.registry import cue
 from cuewise.data import open_data
 from cuewise.errors import UserError
@@ -304,6 +305,54 @@ def test_grid_makes_one_folder_a_setting(photos: Photos, tmp_path: Path) -> None
     assert folders == ["anisotropic-steps=2", "anisotropic-steps=5", "tukey"]
     assert [r["made"] for r in result["sets"]] == [2, 2, 2]
     assert rows(tmp_path / "out" / "anisotropic-steps=5")[0]["parameters"]["steps"] == 5
+
+
+def test_all_of_a_grid_is_checked_before_any_of_it_is_made(photos: Photos, tmp_path: Path) -> None:
+    source, out = photos(1), tmp_path / "out"
+    mistakes = {
+        "{steqs: 3}": "entry 3: make anisotropic: no setting 'steqs'",
+        "{kind: background, masks: nowhere}": "entry 3: nowhere: there is no such",
+        "{kind: gauss}": "entry 3: cannot make 'gauss'",
+        "{kappa: -1}": "entry 3: ",
+    }
+    for entry, words in mistakes.items():
+        (tmp_path / "grid.yaml").write_text(f"- {{steps: 2}}\n- {{steps: 5}}\n- {entry}\n")
+        with pytest.raises(UserError, match=words):
+            make_set("anisotropic", source, out, workers=0, grid=tmp_path / "grid.yaml")
+        assert not out.exists()
+    (tmp_path / "grid.yaml").write_text("- {steps: 2, name: a}\n- {steps: 5, name: b}\n")
+    make_set("anisotropic", source, out / "b", workers=0, set=["steps=4"])
+    with pytest.raises(UserError, match=r"entry 2: .* was begun with settings\.steps = 4, now it is 5"):
+        make_set("anisotropic", source, out, workers=0, grid=tmp_path / "grid.yaml")
+    assert not (out / "a").exists()
+
+
+def test_shapes_take_no_source(photos: Photos, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="make shapes takes no SRC: cuewise make shapes DST"):
+        make_set("shapes", photos(1), tmp_path / "out", workers=0)
+    assert not (tmp_path / "out").exists()
+
+
+def test_the_terminal_names_what_cannot_be_used_and_counts_it(
+    photos: Photos, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source, out = photos(3), tmp_path / "out"
+    (source / "cat" / "000.jpg").write_bytes((source / "cat" / "000.jpg").read_bytes()[:200])
+    (source / "cat" / "001.jpg").write_bytes(b"")
+    (source / "dog" / "text.png").write_bytes(b"no image at all")
+    for again in (False, True):
+        assert main(["make", "gaussian", str(source), str(out), "--workers", "0"]) == 0
+        shown = capsys.readouterr()
+        counts = dict(line.rsplit(" ", 1) for line in shown.out.splitlines())
+        found = {key.strip(): value for key, value in counts.items()}
+        assert (found["made"], found["already there"], found["broken"]) == (
+            ("0", "4") if again else ("4", "0")
+        ) + ("3",)
+        assert "skipped" not in found
+        (line,) = [line for line in shown.err.splitlines() if "could not be used" in line]
+        assert line.startswith("3 files could not be used: cat/000.jpg (")
+        assert "cat/001.jpg (empty file)" in line
+        assert "dog/text.png (not an image" in line
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ import pytest
 
 from cuewise.audits.run import comparison
 from cuewise.report.compare import differences, unpaired
+from cuewise.report.page import incomparable
 from cuewise.report.paired import binomial_p, bootstrap_bias, mcnemar, outcomes, paired_scores
 from cuewise.report.reading import read_audits
 from cuewise.scores import Score, proportion
@@ -112,6 +113,26 @@ def test_differing_protocols_are_not_subtracted() -> None:
     found = differences(read_audits(documents, [Path(), Path()]), rng())
     assert {d.how for d in found} == {"protocols differ"}
     assert all(math.isnan(d.value) for d in found)
+
+
+@pytest.mark.parametrize("named", ["photos", "drawings"])
+def test_lines_for_the_terminal_about_other_images(named: str) -> None:
+    """A changed set is said of the scores that name it, and of those that name none."""
+    documents = [audit("a", ["s", "t"]), audit("b", ["s", "s", "t"])]
+    for hash, document in zip("xy", documents):
+        document["data"] = {"test": [{"name": named, "hash": hash}, {"name": "stimuli", "hash": "z"}]}
+        document["scores"] = document["scores"][1:]  # knn/photos
+    said = "b: test images differ, so that no score can be compared with a"
+    assert incomparable(documents) == [said]
+    documents[1]["data"]["test"][0]["hash"] = "x"
+    assert incomparable(documents) == []
+
+
+def test_some_scores_of_other_images() -> None:
+    documents = [audit("a", ["s", "t"]), audit("b", ["s", "s", "t"])]
+    for hash, document in zip("xy", documents):
+        document["data"] = {"test": [{"name": "photos", "hash": "z"}, {"name": "stimuli", "hash": hash}]}
+    assert incomparable(documents) == ["b: test images differ, so that some scores cannot be compared with a"]
 
 
 def test_unpaired_interval_covers_as_often_as_it_says() -> None:

@@ -14,6 +14,7 @@ from cuewise import UserError, transfer
 from cuewise.suites import run, suite
 
 MODELS = ["cuewise/resnet-tiny?width=8", "cuewise/resnet-tiny?width=16"]
+FINE = '{name: a, probe: knn, k: 3, train: "shapes:fine?n=64&size=32", test: "shapes:fine?n=32&size=32&part=test"}'
 TASKS = """
 - {name: pixels, probe: segment, train: "shapes:scenes?n=12&size=32", test: "shapes:scenes?n=8&size=32&part=test", size: 32}
 - {name: fine, probe: knn, k: 3, train: "shapes:fine?n=64&size=32", test: "shapes:fine?n=32&size=32&part=test"}
@@ -116,6 +117,23 @@ def test_the_small_suite_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
             "two tasks are called 'a'",
         ),
         ("- [", "cannot be read"),
+        (
+            f"- {FINE}\n- {{name: b, probe: knn, train: shapes, test: nowhere/x}}",
+            r"task 2 \(b\): nowhere/x: there is no such",
+        ),
+        (
+            f"- {FINE}\n- {{name: b, probe: segment, train: shapes, masks: [nowhere]}}",
+            r"task 2 \(b\): nowhere: there",
+        ),
+        (
+            f"- {FINE}\n- {{name: b, probe: finetune, train: shapes, val: nowhere}}",
+            r"task 2 \(b\): nowhere: there",
+        ),
+        (
+            f"- {FINE}\n- {{name: b, probe: multilabel, train: shapes, labels: [no.csv]}}",
+            "cannot read the labels no.csv",
+        ),
+        (f"- {FINE}\n- {{name: b, probe: knn, train: shapes, class_map: no.json}}", "no class map no.json"),
     ],
 )
 def test_suites_are_checked_first(text: str, why: str, tmp_path: Path) -> None:

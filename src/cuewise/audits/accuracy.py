@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cuewise.audits.answerer import Ids, Unasked
-from cuewise.audits.answers import needs_labelled, on_labelled
+from cuewise.audits.answers import asked_on, needs_labelled, on_labelled
 from cuewise.audits.audit import Finding, audit
 from cuewise.audits.changed import lost
+from cuewise.audits.coverage import left_out
 from cuewise.audits.figures import figure, series, table
 from cuewise.audits.kinds import Kind, accuracy_kind
 from cuewise.audits.subject import Subject
@@ -68,7 +69,7 @@ def accuracy(subject: Subject) -> Finding:
     """linear/… and knn/… (probes), or head/… with top-5, on every test set with labels; unknown classes are left out."""
     out = Finding()
     by_probe = subject.answers_by == "probe"
-    found = on_labelled(subject, partial(by_probe_scores if by_probe else by_head_scores, subject))
+    found = on_labelled(subject, partial(by_probe_scores if by_probe else by_head_scores, subject), out.left)
     for name, data, (first, more, decisions) in found:
         guess = 1 / len(subject.classes_for(data))
         out.add(first, chance=guess)
@@ -93,15 +94,14 @@ def right_table(name: str, data: Dataset, index: Ids, right: Mapping[str, Right]
 
 def by_probe_scores(subject: Subject, name: str, data: Dataset) -> tuple[Score, list[Score], dict[str, Any]]:
     """A linear probe and weighted neighbours, both fitted on the training set."""
-    answerer = subject.answerer(data)
-    labels = answerer.labels(data)
+    answerer, labels = asked_on(subject, name, data)
     found = subject.features(data, name)
     own = labels[found.index]
     finite = np.asarray(np.isfinite(found.features).all(axis=1))
     rows = np.flatnonzero((own >= 0) & finite)
     if not (own >= 0).any():
-        raise Unasked(f"{name} shares no class with the training set ({', '.join(answerer.classes[:5])}, …)")
-    note = lost(np.where(finite[own >= 0], 1.0, np.nan))
+        raise Unasked(f"{name}: no image of a class that the probe knows could be read")
+    note = left_out(data, labels, found.index) + lost(np.where(finite[own >= 0], 1.0, np.nan))
     train = subject.train_features
     knn = subject.gathered(KNNProbe().fit(train.features, train.labels), data).probe
     X, y = found.features[rows], own[rows]
@@ -115,15 +115,15 @@ def by_probe_scores(subject: Subject, name: str, data: Dataset) -> tuple[Score, 
 
 def by_head_scores(subject: Subject, name: str, data: Dataset) -> tuple[Score, list[Score], dict[str, Any]]:
     """Top-1 of the model's own classifier, and top-5 where there are more than five classes."""
-    answerer = subject.answerer(data)
-    labels = answerer.labels(data)
+    answerer, labels = asked_on(subject, name, data)
     found = subject.features(data, name)
     own = labels[found.index]
     if not (own >= 0).any():
-        raise Unasked(f"{name} shares no class with the classifier")
+        raise Unasked(f"{name}: no image of a class that the classifier knows could be read")
     p = answerer.probabilities(found.features[own >= 0])
     finite = ~np.isnan(p).any(1)
-    protocol = answerer.probe.protocol + lost(np.where(finite, 1.0, np.nan))
+    protocol = answerer.probe.protocol + left_out(data, labels, found.index)
+    protocol += lost(np.where(finite, 1.0, np.nan))
     order, truth = np.argsort(-p[finite], axis=1, kind="stable"), own[own >= 0][finite]
     right = {
         f"{kind}/{name}/accuracy": (order[:, :k] == truth[:, None]).any(1)

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from cuewise.audits.answerer import NO_ANSWER, Ids, Unasked
 from cuewise.audits.answers import asked_on
 from cuewise.audits.audit import Finding, Needs, audit
+from cuewise.audits.coverage import left_out
 from cuewise.audits.figures import figure, series
 from cuewise.audits.kinds import Kind, accuracy_kind
 from cuewise.audits.subject import Subject
@@ -70,8 +71,8 @@ def anagrams(subject: Subject) -> Finding:
         pairs = pairs[(answers[pairs] != NO_ANSWER).all(1)]
         if not len(pairs):
             raise Unasked(f"{name}: no two classes have an image of the same name, as the two of a pair have")
-        left = len(data) - pairs.size
-        text = f"{answerer.probe.protocol}; {len(pairs)} pairs of {name}"
+        left = int((labels >= 0).sum()) - pairs.size
+        text = f"{answerer.probe.protocol}; {len(pairs)} pairs of {name}{left_out(data, labels)}"
         text += f"; {left} images without a partner left out" if left else ""
         part = "" if len(given) == 1 else f"{name}/"
         scores = both_right(part, answers[pairs] == labels[pairs], text)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from cuewise.audits.answerer import Answerer, Ids, Unasked
 from cuewise.audits.audit import Needs
+from cuewise.audits.coverage import coverage, left_out
 from cuewise.audits.figures import table
 from cuewise.audits.measured import Measured
 from cuewise.audits.subject import Named, Subject
@@ -61,35 +62,49 @@ def needs_labelled(subject: Subject) -> Needs:
     return Needs(sets=labelled(subject))
 
 
-def on_labelled(subject: Subject, ask: Callable[[str, Dataset], T]) -> list[tuple[str, Dataset, T]]:
-    """What is found on each labelled test set that can be asked about; raises Unasked where there is none."""
-    out, reasons = [], []
-    for name, data in labelled(subject):
+def on_labelled(
+    subject: Subject, ask: Callable[[str, Dataset], T], left: dict[str, str]
+) -> list[tuple[str, Dataset, T]]:
+    """What is found on each labelled test set that can be asked about; raises Unasked where there is none.
+
+    left: takes the other sets, by name, and why they are left out (`Finding.left`)
+    """
+    found, others = on_each(labelled(subject), ask)
+    if not found and not others:
+        raise Unasked("no labelled test set: give --test with one folder per class")
+    left |= others
+    return found
+
+
+def on_each(
+    sets: Sequence[Named], ask: Callable[[str, Dataset], T]
+) -> tuple[list[tuple[str, Dataset, T]], dict[str, str]]:
+    """What is found on each set that can be asked about, and why others cannot; raises Unasked where none can."""
+    found, left = [], {}
+    for name, data in sets:
         try:
-            out.append((name, data, ask(name, data)))
+            found.append((name, data, ask(name, data)))
         except Unasked as error:
-            reasons.append(str(error))
-    if not out:
-        raise Unasked(
-            reasons[0] if reasons else "no labelled test set: give --test with one folder per class"
-        )
-    return out
+            left[name] = str(error)
+    if left and not found:
+        raise Unasked("; ".join(dict.fromkeys(left.values())))
+    return found, {name: why.removeprefix(f"{name} ") for name, why in left.items()}
 
 
-def answers(subject: Subject) -> list[Answers]:
-    """The subject's answers on each labelled test set that it knows a class of; raises Unasked where there is none."""
-    return [found for _, _, found in on_labelled(subject, partial(answers_on, subject))]
+def answers(subject: Subject, left: dict[str, str]) -> list[Answers]:
+    """The subject's answers on each labelled test set that it knows a class of; raises Unasked where there is none.
+
+    left: see `on_labelled`
+    """
+    return [found for _, _, found in on_labelled(subject, partial(answers_on, subject), left)]
 
 
 def asked_on(subject: Subject, name: str, data: Dataset) -> tuple[Answerer, Ids]:
     """Who answers on a set, and its labels in the answers' classes; an error where no class is shared."""
+    if data.labels is not None and (why := coverage(subject, data).nothing):
+        raise Unasked(f"{name} {why}")
     answerer = subject.answerer(data)
-    labels = answerer.labels(data)
-    if not (labels >= 0).any():
-        raise Unasked(
-            f"{name} shares no class with the model's answers ({', '.join(answerer.classes[:5])}, …)"
-        )
-    return answerer, labels
+    return answerer, answerer.labels(data)
 
 
 def answers_on(subject: Subject, name: str, data: Dataset) -> Answers:
@@ -105,11 +120,12 @@ def answers_on(subject: Subject, name: str, data: Dataset) -> Answers:
 def answers_of(model: Measured, answerer: Answerer, data: Dataset, name: str) -> Answers:
     """Answers on one set; images of other classes and those without a finite answer are left out and counted."""
     found = model.features(data, name)
-    own = answerer.labels(data)[found.index]
+    labels = answerer.labels(data)
+    own = labels[found.index]
     proba = np.asarray(answerer.probabilities(found.features), np.float64)
     silent = np.isnan(proba).any(1) & (own >= 0)
     rows = np.flatnonzero((own >= 0) & ~silent)
-    text = f"{answerer.probe.protocol}; {name}"
+    text = f"{answerer.probe.protocol}; {name}{left_out(data, labels, found.index)}"
     text += f"; {int(silent.sum())} images without a finite answer left out" if silent.any() else ""
     kept = proba[rows]
     total = kept.sum(1, keepdims=True)

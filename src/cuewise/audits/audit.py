@@ -40,6 +40,9 @@ class Finding:
     chance: dict[str, float] = field(default_factory=dict)  # score → its value when the model guesses
     notes: dict[str, str] = field(default_factory=dict)  # score → what must be read beside it
     withheld: dict[str, str] = field(default_factory=dict)  # score → why no headline may rest on it
+    left: dict[str, str] = field(default_factory=dict)  # test set or score that was left out → why
+    # test set ("" is the training set) → its files that could not be decoded: path, why; filled in for every audit
+    skipped: dict[str, list[list[str]]] = field(default_factory=dict)
 
     def add(self, *scores: Score, chance: float | None = None) -> None:
         """Scores with their common chance level."""
@@ -50,7 +53,7 @@ class Finding:
     def join(self, other: Finding) -> None:
         """Add what was found elsewhere, e.g. on another test set."""
         self.scores += other.scores
-        for name in ("tables", "figures", "galleries", "chance", "notes", "withheld"):
+        for name in ("tables", "figures", "galleries", "chance", "notes", "withheld", "left", "skipped"):
             getattr(self, name).update(getattr(other, name))
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from cuewise import scores
 from cuewise.audits.answerer import Unasked
 from cuewise.audits.change import Change
+from cuewise.audits.coverage import left_out
 from cuewise.audits.measures import Right, right_on_copies
 from cuewise.audits.subject import Subject
 from cuewise.scores import Score
@@ -68,10 +69,14 @@ def protocol_of(subject: Subject, what: str) -> str:
     """Who answered, on what."""
     name, data = subject.base_set
     answerer = subject.answerer(data)
-    labels = answerer.labels(data)
-    unknown = int((labels < 0).sum())
-    left = f"; {unknown} images of other classes left out" if unknown else ""
-    return f"{answerer.probe.protocol}; {what} of {len(labels) - unknown} images of {name}{left}"
+    count = int((answerer.labels(data) >= 0).sum())
+    return f"{answerer.probe.protocol}; {what} of {count} images of {name}{others_left(subject)}"
+
+
+def others_left(subject: Subject) -> str:
+    """How many images of the set that the base set was cut from are of other classes, if any."""
+    whole = subject.base_set[1] if subject.cut is None else subject.cut.whole
+    return left_out(whole, subject.answerer(whole).labels(whole))
 
 
 def difference(name: str, hits: Right, protocol: str) -> Score:

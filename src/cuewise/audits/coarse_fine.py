@@ -57,7 +57,7 @@ def coarse_fine(subject: Subject) -> Finding:
     """coarse: the answer lies in the true class's superclass; fine: it is the true class (S1, section 4.2)."""
     out = Finding()
     drawn: list[dict[str, Any]] = []
-    for answered, kind_of in asked(subject):
+    for answered, kind_of in asked(subject, out.left):
         kinds, coarse, inside = judged(answered, kind_of)
         if not len(inside):
             continue
@@ -93,11 +93,11 @@ def guessed_kind(kinds: NDArray[np.str_], labels: Ids) -> float:
     return float(np.mean([share[k] for k in kinds[labels].tolist()]))
 
 
-def asked(subject: Subject) -> list[tuple[Answers, Mapping[str, str]]]:
+def asked(subject: Subject, left: dict[str, str]) -> list[tuple[Answers, Mapping[str, str]]]:
     """Answers with the superclass of each class: the user's sets with the user's map, or the embedded breeds."""
     kinds: Mapping[str, str] | None = subject.option("superclasses")
     if kinds is not None:
-        return [(answered, kinds) for answered in answers(subject)]
+        return [(answered, kinds) for answered in answers(subject, left)]
     if subject.embedded:
         return [embedded_breeds(subject)]
     raise Unasked(

@@ -57,7 +57,7 @@ def confidence(subject: Subject) -> Finding:
     """Probability of the true class and entropy (nats) of the images it gets right; calibration error of all."""
     out = Finding()
     reliability, spread = [], []
-    for answered in answers(subject):
+    for answered in answers(subject, out.left):
         top, true = answered.proba.max(1), of_true_class(answered)
         nats, right = entropy(answered.proba), answered.correct
         sure = confidence_score(answered)

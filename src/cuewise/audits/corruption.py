@@ -7,10 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from cuewise.audits.answerer import NO_ANSWER, Ids, Unasked
+from cuewise.audits.answerer import NO_ANSWER, Ids
+from cuewise.audits.answers import asked_on
 from cuewise.audits.audit import Finding, Needs, audit
 from cuewise.audits.change import AS_IT_IS, CLEAN, Change, Copies, Input, change
 from cuewise.audits.changed import chance, mean_share, protocol_of, right, share
+from cuewise.audits.coverage import left_out
 from cuewise.audits.engine import copies
 from cuewise.audits.figures import figure, series, table
 from cuewise.audits.head import IMAGENET
@@ -101,11 +103,8 @@ def corruption(subject: Subject) -> Finding:
 
 def on_disk(subject: Subject, name: str, data: Dataset) -> Finding:
     """A tree of corrupted images; parts that it lacks are left out of means and table."""
-    answerer = subject.answerer(data)
-    labels = answerer.labels(data)
+    answerer, labels = asked_on(subject, name, data)
     numbers = {data.name(i): int(label) for i, label in enumerate(labels)}
-    if not (labels >= 0).any():
-        raise Unasked(f"{name} shares no class with the model's answers")
 
     def ask(part: Dataset, cell: str) -> tuple[Ids, Right]:
         work = copies(f"{subject.name}: {name}, {cell}", part, [subject.model.viewer(answerer)], (AS_IT_IS,))
@@ -125,6 +124,7 @@ def on_disk(subject: Subject, name: str, data: Dataset) -> Finding:
     protocol = (
         f"{answerer.probe.protocol}; {name}, {len(data.classes)} classes, {len(cells.cells)} parts{lost}"
     )
+    protocol += left_out(data, labels)
     out, chance = Finding(), 1 / len(subject.classes_for(data))
     out.add(*summary(cube, protocol), chance=chance)
     if cells.complete:

@@ -30,7 +30,9 @@ from cuewise.audits.subject import Subject
 def domains(subject: Subject) -> Finding:
     """All trained classes stay in the choice of answers; images of other classes are left out and counted."""
     out = Finding()
-    found = on_labelled(subject, lambda name, data: on_set(subject, name, data, f"domains/{name}/accuracy"))
+    found = on_labelled(
+        subject, lambda name, data: on_set(subject, name, data, f"domains/{name}/accuracy"), out.left
+    )
     for _, data, score in found:
         out.add(score, chance=1 / len(subject.classes_for(data)))
     rows = [[name, s.n, s.value, s.low, s.high, s.protocol] for name, _, s in found]

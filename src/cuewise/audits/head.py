@@ -123,6 +123,13 @@ def map_for(classes: Sequence[str], count: int, given: ClassMap | None) -> tuple
     return (numbers, "output numbers") if set(classes) and set(classes) <= set(numbers) else None
 
 
+def output_names(count: int, given: ClassMap | None) -> list[str]:
+    """The names by which outputs of a classifier are known."""
+    if given is not None:
+        return list(given)
+    return [*imagenet16(), *wordnet()] if count == IMAGENET else []
+
+
 def groups_for(
     classes: Sequence[str], train: Sequence[str], given: ClassMap | None
 ) -> tuple[dict[str, list[int]], str] | None:

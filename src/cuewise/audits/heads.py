@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cuewise import scores
-from cuewise.audits.answerer import Unasked
+from cuewise.audits.answerer import Unasked, numbers
 from cuewise.audits.audit import Finding, audit
+from cuewise.audits.coverage import coverage, left_out
 from cuewise.audits.figures import figure, table
 from cuewise.audits.kinds import Kind
 from cuewise.audits.subject import Subject
@@ -57,16 +58,23 @@ def heads(subject: Subject) -> Finding:
     probe = LinearProbe(seed=subject.seed).fit(train.features, train.labels)
     out, found = Finding(), {}
     for name, data in subject.test:
-        if data.labels is None or not set(data.classes) & set(subject.train.classes):
+        if data.labels is None:
+            continue
+        if not set(data.classes) & set(subject.train.classes):
+            out.left[name] = coverage(subject, data).nothing or "shares no class with the training images"
             continue
         seen = features(subject, encoder, data)
         shares = contributions_on(probe, seen, *shared_classes(seen, data, subject.train), blocks)
         if len(shares):
             found[name] = shares
-            out.scores += head_scores(name, shares, blocks, probe.protocol, subject.seed)
+            labels = numbers(data.classes, subject.train.classes)[data.labels]
+            protocol = probe.protocol + left_out(data, labels, seen.index)
+            out.scores += head_scores(name, shares, blocks, protocol, subject.seed)
     if not found:
+        why = "; ".join(f"{name} {reason}" for name, reason in out.left.items())
         raise Unasked(
-            "no labelled test set on which the probe is ever right: give --test with one folder per class"
+            why
+            or "no labelled test set on which the probe is ever right: give --test with one folder per class"
         )
     means = {name: shares.mean(0) for name, shares in found.items()}
     largest = {name: most_often(shares) for name, shares in found.items()}

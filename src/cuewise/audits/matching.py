@@ -21,7 +21,7 @@ from cuewise.audits.answerer import Ids, Unasked
 from cuewise.audits.audit import Finding, Needs, audit
 from cuewise.audits.figures import figure, series
 from cuewise.audits.kinds import Kind
-from cuewise.audits.measures import cues_of
+from cuewise.audits.measures import cues_of, inseparable
 from cuewise.audits.retrieval import CHUNK, finite
 from cuewise.audits.subject import Named, Subject
 from cuewise.data import Dataset, open_data
@@ -163,6 +163,10 @@ def matching(subject: Subject) -> Finding:
         kept = shapes[found.index] >= 0
         rows = found.index[kept]
         own = [replace(a, values=a.values[rows]) for a in attributes]
+        textures = next((a.values for a in own if a.name == "texture"), None)
+        if textures is not None and (why := inseparable([*zip(shapes[rows], textures)])):
+            out.left[name] = why
+            continue
         drawn: dict[str, Score] = {}
         for level in levels(own):
             hits, guess = matched(found.features[kept], shapes[rows], level)
@@ -183,6 +187,7 @@ def matching(subject: Subject) -> Finding:
             )
     if not out.scores:
         raise Unasked(
-            "no set says which shape, texture, colour or angle its images have: stimuli such as cat7-elephant1.png, or shapes"
+            "; ".join(f"{name}: {why}" for name, why in out.left.items())
+            or "no set says which shape, texture, colour or angle its images have: stimuli such as cat7-elephant1.png, or shapes"
         )
     return out

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from cuewise.audits.answerer import NO_ANSWER
-from cuewise.audits.answers import asked_on
+from cuewise.audits.answers import asked_on, on_each
 from cuewise.audits.audit import Audit, Finding, Needs
 from cuewise.audits.change import CLEAN, Change, Copies, Input
 from cuewise.audits.changed import chance, protocol_of, right, share
@@ -72,10 +72,12 @@ def ask(subject: Subject, kind: str, change: Change, what: str) -> Finding:
     given = subject.given.get(kind, [])
     out = Finding()
     if given:
-        for name, data in given:
-            label = f"{kind}/accuracy" if len(given) == 1 else f"{kind}/{name}/accuracy"
-            out.add(on_set(subject, name, data, label), chance=1 / len(subject.classes_for(data)))
-        drawn = series(subject.name, [name for name, _ in given], out.scores)
+        label = f"{kind}/accuracy" if len(given) == 1 else f"{kind}/{{}}/accuracy"
+        found, left = on_each(given, lambda name, data: on_set(subject, name, data, label.format(name)))
+        out.left |= left
+        for _, data, score in found:
+            out.add(score, chance=1 / len(subject.classes_for(data)))
+        drawn = series(subject.name, [name for name, _, _ in found], out.scores)
         out.figures[kind] = figure("bars", f"Accuracy: {what}", "set", drawn)
         return out
     hits = right(subject, [CLEAN, change])

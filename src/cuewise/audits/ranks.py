@@ -13,7 +13,9 @@ from numpy.typing import NDArray
 
 from cuewise import scores
 from cuewise.audits.answerer import Answerer, Unasked
+from cuewise.audits.answers import asked_on
 from cuewise.audits.audit import Finding, Needs, audit
+from cuewise.audits.coverage import conflict_coverage, left_out
 from cuewise.audits.figures import figure, series
 from cuewise.audits.head import Grouped, Head
 from cuewise.audits.kinds import Kind
@@ -23,6 +25,7 @@ from cuewise.data import Dataset
 from cuewise.probes.probe import Features
 
 Ranks = NDArray[np.float64]
+FEWEST = 3  # labels: with two, the rank of one cue is known from that of the other
 # role of a set → the cue its label names
 ONE_CUE = {"silhouette": "shape", "sketch": "shape", "shape": "shape", "texture": "texture"}
 
@@ -84,20 +87,31 @@ def ranks(subject: Subject) -> Finding:
             "no cue-conflict images and no set with one cue: give --test conflict=DATA or silhouette=DATA"
         )
     out = Finding()
-    asked = [
-        (role, name, data, ONE_CUE[role], _labels(subject, data)) for role, name, data in single(subject)
-    ]
     if subject.conflict is not None:
         name, data = subject.conflict
-        asked = [("conflict", name, data, cue, names) for cue, names in _cues(subject, data)] + asked
-    for role, name, data, cue, names in asked:
-        found = ranked(subject, data, name, names)
-        if found is not None:
-            part = "conflict" if role == "conflict" else name
-            values, guess, protocol = found
-            out.add(scores.mean(f"ranks/{part}/{cue}", values, protocol), chance=guess)
+        said = all_labels(subject.answerer(data), subject.features(data, name).features)[0].shape[1]
+        for cue, names in _cues(subject, data):
+            if said < FEWEST:
+                out.left[f"ranks/conflict/{cue}"] = (
+                    f"the model knows {said} labels: where one cue is first the other is second, so that both ranks say "
+                    "what the shape bias says"
+                )
+            else:
+                _add(
+                    out, f"ranks/conflict/{cue}", ranked(subject, data, name, names), _unknown(subject, data)
+                )
+    for role, name, data in single(subject):
+        try:
+            _, labels = asked_on(subject, name, data)
+        except Unasked as error:
+            out.left[name] = str(error).removeprefix(f"{name} ")
+            continue
+        names = [subject.answerer(data).classes[k] if k >= 0 else "" for k in labels]
+        label = f"ranks/{name}/{ONE_CUE[role]}"
+        _add(out, label, ranked(subject, data, name, names), left_out(data, labels))
     if not out.scores:
-        raise Unasked("none of the sets shares a class with the model's answers")
+        reasons = dict.fromkeys(out.left.values())
+        raise Unasked("; ".join(reasons) or "none of the sets shares a class with the model's answers")
     words = [s.name.removeprefix("ranks/").replace("/", ": ") for s in out.scores]
     drawn = series(subject.name, words, out.scores)
     out.figures["ranks"] = figure(
@@ -106,12 +120,17 @@ def ranks(subject: Subject) -> Finding:
     return out
 
 
-def _labels(subject: Subject, data: Dataset) -> list[str]:
-    """The name of each image's class among the answers; "" where it is not one."""
-    if data.labels is None:
-        return [""] * len(data)
-    answerer = subject.answerer(data)
-    return [answerer.classes[k] if k >= 0 else "" for k in answerer.labels(data)]
+def _add(out: Finding, label: str, found: tuple[Ranks, float, str] | None, left: str) -> None:
+    """The mean of the ranks, where there are any; left: what the protocol says of other images."""
+    if found is not None:
+        values, guess, protocol = found
+        out.add(scores.mean(label, values, protocol + left), chance=guess)
+
+
+def _unknown(subject: Subject, data: Dataset) -> str:
+    """How many conflict images have a cue that the model does not know, if any."""
+    count = conflict_coverage(subject, data).left if data.labels is not None else 0
+    return f"; {count} images with a class the model does not know left out" if count else ""
 
 
 def _cues(subject: Subject, data: Dataset) -> list[tuple[str, list[str]]]:

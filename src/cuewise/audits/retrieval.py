@@ -15,7 +15,7 @@ from cuewise.audits.answerer import Ids, Unasked
 from cuewise.audits.audit import Finding, Needs, audit
 from cuewise.audits.figures import figure, series, table
 from cuewise.audits.kinds import Kind
-from cuewise.audits.measures import cues_of
+from cuewise.audits.measures import cues_of, inseparable
 from cuewise.audits.subject import Named, Subject
 from cuewise.data import Dataset
 from cuewise.encoders.embed import Embeddings
@@ -138,6 +138,9 @@ def _conflicts(out: Finding, subject: Subject) -> None:
     cues = [cues_of(data, int(i), set()) for i in found.index]
     rows = np.array([i for i, c in enumerate(cues) if c is not None and c[0] != c[1]], np.int64)
     if len(rows) < 2:
+        return
+    if why := inseparable([(c[0], c[1]) for c in (cues[i] for i in rows) if c is not None]):
+        out.left |= {f"retrieval/{cue}": why for cue in ("shape", "texture")}
         return
     near = neighbours(found.features[rows], K)
     protocol = _protocol(near, name)

@@ -13,7 +13,9 @@ from typing import Any
 from torch import nn
 
 from cuewise.audits import plan, sets
+from cuewise.audits.answerer import listed
 from cuewise.audits.audit import Audit, Finding, choose
+from cuewise.audits.coverage import coverages, said_of_all, uncovered
 from cuewise.audits.engine import Engine
 from cuewise.audits.figures import table
 from cuewise.audits.keys import data_key
@@ -119,6 +121,7 @@ def prepare_all(
     lines = [f"{name} left out: {why}" for name, why in reasons.items()]
     lines += [f"test set {name}: {role}" for name, role in subjects[0][1].roles]
     lines += [f"WARNING: --test {name}: {shared}" for name, shared in subjects[0][1].overlaps.items()]
+    lines += [f"WARNING: {said}" for said in said_of_all([(s.name, uncovered(s)) for _, s in subjects])]
     for line in lines:
         print(line, file=sys.stderr, flush=True)
     return subjects
@@ -144,6 +147,8 @@ def _ask_all(
     """Passes for what is not yet known, then the questions, then the documents."""
     todo = [(s, [q for q in questions if _known(s, q, saved) is None]) for _, s in subjects]
     plan.run_passes(todo, engine)
+    for line in said_of_all([(s.name, unreadable(s)) for _, s in subjects]):
+        print(f"WARNING: {line}", file=sys.stderr, flush=True)
     documents, failed = [], []
     for model, subject in subjects:
         found, left = ask(subject, questions, saved)
@@ -180,9 +185,38 @@ def ask(
                 left[question.name] = str(error)
                 print(f"{subject.name}: {question.name} left out: {error}", file=sys.stderr, flush=True)
                 continue
+            known.skipped = {name: [[*pair] for pair in lost] for name, lost in undecoded(subject).items()}
             saved.keep(subject.name, question.name, _question_key(subject, question), known)
         found[question.name] = known
+        for part, why in known.left.items():
+            what = part if part.startswith(f"{question.name}/") else f"{question.name}: {part}"
+            left[what] = why
+            print(f"{subject.name}: {what} left out ({why})", file=sys.stderr, flush=True)
     return found, left
+
+
+def undecoded(subject: Subject) -> dict[str, list[tuple[str, str]]]:
+    """The files of each set ("" is the training set) that the passes could not decode: path and why."""
+    seen, cut = subject.model.seen, subject.cut
+    sets = [("", subject.train)] if subject.answers_by == "probe" else []
+    out = {}
+    for name, data in [*sets, *subject.asked]:
+        found = seen.get(data_key(data))
+        if found is None and cut is not None and cut.whole is data and subject.base is not None:
+            found = seen.get(data_key(subject.base[1]))  # only its changed images were looked at
+        if found is not None and found.skipped:
+            out[name] = found.skipped
+    return out
+
+
+def unreadable(subject: Subject) -> list[str]:
+    """The same in lines for the terminal."""
+    sizes = {"": len(subject.train), **{name: len(data) for name, data in subject.asked}}
+    return [
+        f"{name or 'the training images'}: {len(lost)} of {sizes[name]} images cannot be decoded and are left out "
+        f"({listed([path for path, _ in lost])})"
+        for name, lost in undecoded(subject).items()
+    ]
 
 
 def _question_key(subject: Subject, question: Audit) -> str:
@@ -216,7 +250,11 @@ def comparison(documents: Sequence[dict[str, Any]]) -> dict[str, Any]:
     ]
     names = list(dict.fromkeys(name for v in values for name in v))
     columns = ["score", *(d["model"]["name"] for d in documents)]
-    return {"comparison": {"columns": columns, "rows": [[n, *(v.get(n) for v in values)] for n in names]}}
+    found = {"columns": columns, "rows": [[n, *(v.get(n) for v in values)] for n in names]}
+    counts = [{s["name"]: s["n"] for s in d["scores"] if {"name", "n"} <= s.keys()} for d in documents]
+    return {
+        "comparison": {**found, "n": [[c.get(n) for c in counts] for n in names]} if any(counts) else found
+    }
 
 
 def describe(
@@ -260,22 +298,30 @@ def describe(
         "galleries": whole.galleries,
         "chance": whole.chance,
         "notes": whole.notes,
-        "warnings": [f"--test {name}: {shared}" for name, shared in subject.overlaps.items() if own],
+        "warnings": [
+            *(f"--test {name}: {shared}" for name, shared in subject.overlaps.items() if own),
+            *uncovered(subject),
+        ],
         "withheld": whole.withheld,
         "audits": {q.name: q.as_dict() for q in questions if q.name in found},
         "data": {
-            "train": _recorded(subject.train) if own else None,
+            "train": _recorded(subject.train, whole.skipped.get("", [])) if own else None,
             "overlap": {name: shared.as_dict() for name, shared in subject.overlaps.items()},
-            "test": [{"name": n, "role": roles.get(n, "embedded"), **_recorded(d)} for n, d in judged],
+            "test": [
+                {"name": n, "role": roles.get(n, "embedded"), **_recorded(d, whole.skipped.get(n, []))}
+                for n, d in judged
+            ],
         },
         "environment": environment(),
         "command": shlex.join(words),
     }
 
 
-def _recorded(data: Dataset) -> dict[str, Any]:
-    """The names of a set's images, and what some of them hold."""
-    return {**data.fingerprint(), "content": content(data)}
+def _recorded(data: Dataset, undecoded: Sequence[Sequence[str]]) -> dict[str, Any]:
+    """The names of a set's images, and what some of them hold; those that could not be decoded do not count."""
+    known = data.fingerprint()
+    skipped = [*known["skipped"], *({"path": path, "why": why} for path, why in undecoded)]
+    return {**known, "count": len(data) - len(undecoded), "skipped": skipped, "content": content(data)}
 
 
 def _words(options: Mapping[str, Any], limit: int, only: list[str]) -> tuple[str, ...]:
@@ -295,15 +341,11 @@ def check_answerable(subject: Subject, questions: Sequence[Audit]) -> None:
         )
     if subject.answers_by == "nothing":
         raise UserError("no labelled images to fit a probe on: give --train with one folder per class")
-    reasons = []
-    for _, data in subject.asked:
-        try:
-            subject.classes_for(data)
-            return
-        except UserError as error:
-            reasons.append(error)
-    if reasons:
-        raise reasons[0]
+    if subject.embedded:
+        return
+    found = coverages(subject)
+    if found and all(one.nothing for one in found.values()):
+        raise UserError("; ".join(f"{name} {one.nothing}" for name, one in found.items()))
 
 
 def _answers(subject: Subject) -> str | None:

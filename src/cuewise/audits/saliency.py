@@ -83,9 +83,9 @@ SIDE = 192  # pixels of an overlay
 def saliency(subject: Subject) -> Finding:
     """Area above one half and entropy of the maps for the predicted class, on up to 256 images of a test set: the first, or
     those that --saliency-sets names."""
-    found = answers(subject)
-    first, wanted = found[0].name, chosen_sets(subject.option("saliency_sets"), [said.name for said in found])
     out = Finding()
+    found = answers(subject, out.left)
+    first, wanted = found[0].name, chosen_sets(subject.option("saliency_sets"), [said.name for said in found])
     for said in found:
         if said.name in wanted:
             out.join(saliency_on(subject, said, "" if said.name == first else f"/{said.name}"))

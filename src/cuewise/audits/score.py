@@ -11,6 +11,7 @@ from cuewise.audits.decisions import Decision, shape_bias_scores
 from cuewise.errors import UserError
 
 COLUMNS = ("subject", "image", "shape", "texture", "response")
+TABLE = f"a table of decisions: a CSV with the columns {','.join(COLUMNS)} and a row for each answer to a cue-conflict image"
 
 
 def score_decisions(file: Path, *, audit: str = "shape_bias", subject: str | None = None) -> dict[str, Any]:
@@ -54,7 +55,11 @@ def _read(file: Path) -> list[dict[str, str]]:
     except csv.Error as error:
         raise UserError(f"{file} is a broken CSV ({error})") from error
     except FileNotFoundError:
-        raise UserError(f"no file {file}: give a CSV with the columns {','.join(COLUMNS)}") from None
+        raise UserError(f"no file {file}: give {TABLE}") from None
+    except IsADirectoryError:
+        raise UserError(
+            f"{file} is a folder; give {TABLE}. To ask a model about a folder of images: cuewise audit MODEL --test {file}"
+        ) from None
     for number, row in enumerate(rows, start=2):
         if any(row[c] is None for c in COLUMNS):
             raise UserError(f"{file} line {number} is too short: it needs {len(COLUMNS)} values")

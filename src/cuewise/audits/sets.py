@@ -16,6 +16,7 @@ from cuewise.audits.keys import data_key
 from cuewise.audits.stimuli import conflicts_of
 from cuewise.data import Dataset, open_data
 from cuewise.data.overlap import Overlap, check_overlap, refuse_same
+from cuewise.data.parts import warn_of_parts
 from cuewise.data.relabelled import Relabelled
 from cuewise.data.subset import split_classes
 from cuewise.errors import UserError, unknown
@@ -185,12 +186,16 @@ def same_palette(train: Sequence[str]) -> str:
 
 @lru_cache(maxsize=64)
 def _opened(spec: str) -> Dataset:
-    return open_data(spec)
+    data = open_data(spec)
+    warn_of_parts(data, [spec])
+    return data
 
 
 @lru_cache(maxsize=8)
 def _joined(specs: tuple[str, ...]) -> Dataset:
-    return open_data(specs)
+    data = open_data(specs)
+    warn_of_parts(data, specs)
+    return data
 
 
 def forget() -> None:

@@ -139,6 +139,10 @@ DECISIONS = "Decisions for shape and for texture: share of images"
 def shape_bias(subject: Subject) -> Finding:
     """Decisions on conflict images: shape bias, both accuracies, the table by class, examples, people beside them."""
     if subject.conflict is None:
+        if subject.base is not None:
+            raise Unasked(
+                f"no cue-conflict images: none can be made of {subject.base[0]}, of whose classes fewer than two are known"
+            )
         raise Unasked(
             "no cue-conflict images: give a --test set named <shape><i>-<texture><j>.png, or labelled classes"
         )

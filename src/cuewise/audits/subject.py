@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from cuewise.audits.answerer import Answerer, Ids, Unasked
+from cuewise.audits.answerer import Answerer, Ids, Unasked, alike, listed, same_but_for
 from cuewise.audits.change import Change
 from cuewise.audits.engine import Engine
-from cuewise.audits.head import ClassMap, Grouped, Head, groups_for, map_for
+from cuewise.audits.head import ClassMap, Grouped, Head, groups_for, map_for, output_names
 from cuewise.audits.keys import data_key
 from cuewise.audits.measured import Measured
 from cuewise.audits.zero_shot import PROMPTS, ZeroShot
@@ -67,6 +67,7 @@ class Subject:
     folder: Path  # of the audit; pictures go below it
     embedded: bool = False  # the data are the embedded shapes
     base: Named | None = None
+    baseless: str = ""  # why there is no base set although there are plain labelled sets
     cut: Cut | None = None
     given: dict[str, list[Named]] = field(default_factory=dict)
     answers_by: str = "probe"  # probe, head, or nothing where there are no labels to fit a probe on
@@ -100,7 +101,9 @@ class Subject:
     def base_set(self) -> Named:
         """The set of which changed copies are made; raises Unasked where there is none."""
         if self.base is None:
-            raise Unasked("no plain labelled test set to make changed copies of: give --test")
+            raise Unasked(
+                self.baseless or "no plain labelled test set to make changed copies of: give --test"
+            )
         return self.base
 
     @property
@@ -163,9 +166,10 @@ class Subject:
         assert self.encoder.head is not None
         found = map_for(classes, outputs_of(self.encoder), self.settings.class_map)
         if found is None:
-            few = ", ".join(list(classes)[:4])
+            outputs = output_names(outputs_of(self.encoder), self.settings.class_map)
+            cause = same_but_for(alike(classes, outputs)) or "give --class-map or --train"
             raise Unasked(
-                f"which outputs of the classifier stand for {few} … is not known: give --class-map or --train"
+                f"which outputs of the classifier stand for {listed(classes)} is not known: {cause}"
             )
         head = Head(self.encoder.head, *found)
         return head, tuple(head.classes)

@@ -11,8 +11,9 @@ import torch
 from torch import nn
 
 from cuewise.audits import sets
-from cuewise.audits.answerer import Unasked, numbers
+from cuewise.audits.answerer import Unasked, alike, listed, numbers, same_but_for
 from cuewise.audits.audit import AUDITS, Audit
+from cuewise.audits.coverage import coverage
 from cuewise.audits.engine import Engine
 from cuewise.audits.head import load_model, read_class_map
 from cuewise.audits.measured import Measured
@@ -131,7 +132,7 @@ def _number_by_head(subject: Subject) -> None:
             continue
     labelled = any(d.classes for _, d in subject.asked)
     if subject.settings.class_map is not None and labelled:
-        raise UserError("--class-map names none of the classes of the test sets")
+        raise UserError(_unmapped(subject))
     if not labelled:  # otherwise every question that needs answers will say that a map is missing
         subject.answers_by = "nothing"
 
@@ -141,9 +142,18 @@ def _check_class_map(subject: Subject) -> None:
     named = set(subject.settings.class_map or ())
     asked = [d for _, d in subject.asked]
     if not any(named & set(d.classes) for d in asked):
-        raise UserError("--class-map names none of the classes of the test sets")
+        raise UserError(_unmapped(subject))
     for data in asked:
         subject.classes_for(data)  # names that are no training class are refused before any work is done
+
+
+def _unmapped(subject: Subject) -> str:
+    """What --class-map and the test sets call their classes."""
+    named = list(subject.settings.class_map or ())
+    there = sorted({c for _, d in subject.asked for c in d.classes})
+    cause = same_but_for(alike(there, named))
+    words = f"--class-map names none of the classes of the test sets: it has {listed(named)}, they have {listed(there)}"
+    return f"{words}; {cause}" if cause else words
 
 
 def _choose_base(subject: Subject, found: sets.Sets) -> None:
@@ -153,10 +163,13 @@ def _choose_base(subject: Subject, found: sets.Sets) -> None:
             return
         try:
             classes = subject.classes_for(data)
-        except Unasked:
+        except Unasked as error:
+            subject.baseless = subject.baseless or f"{name}: {error}"
             continue
         known = numbers(data.classes, classes)[data.labels] >= 0
-        if known.any():
+        if not known.any():
+            subject.baseless = subject.baseless or f"{name} {coverage(subject, data).nothing}"
+        else:
             rows = sets.chosen(data, known, subject.settings.limit, subject.seed)
             subject.cut = Cut(data, rows)
             subject.base = (name, data if len(rows) == len(data) else data.select(rows))

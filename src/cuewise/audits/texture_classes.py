@@ -12,6 +12,7 @@ from cuewise.audits.answerer import NO_ANSWER, Unasked
 from cuewise.audits.answers import Answers, answers_on, decisions_table
 from cuewise.audits.audit import Finding, audit
 from cuewise.audits.change import CLEAN, Copies, Input
+from cuewise.audits.changed import others_left
 from cuewise.audits.figures import figure, table
 from cuewise.audits.kinds import Kind, accuracy_kind
 from cuewise.audits.measures import BIN, near_chance_bound
@@ -121,7 +122,9 @@ def textures(subject: Subject) -> Answers:
     rows = np.flatnonzero((labels >= 0) & (answers != NO_ANSWER))
     if not len(rows):
         raise Unasked(f"{name} shares no class with the model's answers")
-    protocol = f"{answerer.probe.protocol}; texture copies of {len(rows)} images of {name}"
+    protocol = (
+        f"{answerer.probe.protocol}; texture copies of {len(rows)} images of {name}{others_left(subject)}"
+    )
     none = np.empty((len(rows), 0))
     return Answers(name, data, index[rows], labels[rows], answers[rows], none, answerer.classes, protocol)
 

@@ -132,11 +132,11 @@ class WithMasks(Relabelled):
 
 
 def object_masks(
-    data: Dataset, given: Dataset | None, value: int | None, spec: str, name: str
+    data: Dataset, given: Dataset | None, value: int | None, spec: str, name: str, how: str = "--mask-value N"
 ) -> ObjectMasks:
     """The masks of a set; masks that match none of its images, or in which nothing is an object, are refused.
 
-    spec: the masks as the user typed them, option and all; name: that of the set
+    spec: the masks as the user typed them, option and all; name: that of the set; how: to give `value`
     """
     found = ObjectMasks(data, given, value)
     if given is None or found.rows is None:
@@ -146,11 +146,11 @@ def object_masks(
             f"{spec}: none of its {len(given)} files is named as an image of {name} (one of those is {data.name(0)})"
         )
     if value is None and not given.object_classes:
-        _check_values(found, given, spec)
+        _check_values(found, given, spec, how)
     return found
 
 
-def _check_values(found: ObjectMasks, given: Dataset, spec: str) -> None:
+def _check_values(found: ObjectMasks, given: Dataset, spec: str, how: str) -> None:
     """Index images have no white: the user must say which number is the object."""
     seen: set[int] = set()
     for row in [r for r in found.rows or () if r >= 0][:LOOKED_AT]:
@@ -161,5 +161,5 @@ def _check_values(found: ObjectMasks, given: Dataset, spec: str) -> None:
     if any(seen) and max(seen) < WHITE:
         values = ", ".join(map(str, sorted(seen)[:8]))
         raise UserError(
-            f"{spec}: its masks have the values {values} and no white; say which one is the object (mask value)"
+            f"{spec}: its masks have the values {values} and no white; say which one is the object: {how}"
         )

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from cuewise.errors import UserError
+from cuewise.data.selection import KEYS
+from cuewise.errors import UserError, nearest
+
+ANYWHERE = ("classes", *KEYS)  # what every DATA takes; taken out before a set's own options are read
 
 
 def options(text: str, spec: str, *known: str) -> tuple[str, dict[str, str]]:
@@ -12,8 +15,11 @@ def options(text: str, spec: str, *known: str) -> tuple[str, dict[str, str]]:
     for part in rest.split("&") if mark else []:
         key, equals, value = part.partition("=")
         if not equals or key not in known:
+            everything = [*ANYWHERE, *known]
+            near = key if key in everything else nearest(key, everything)
+            hint = f"; did you mean {near}=…?" if near else ""
             raise UserError(
-                f"{spec}: {part!r} is no option here; write ?{known[0]}=… (options: {', '.join(known)})"
+                f"{spec}: {part!r} is no option of DATA{hint} (it takes: {', '.join(everything)})"
             )
         given[key] = value
     return name, given

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -44,7 +45,11 @@ def write_onnx(encoder: Encoder, out: Path, card: dict[str, Any], normalise: boo
         raise UserError("ONNX needs extra packages: pip install 'cuewise[onnx]'") from error
     network = (Normalised(encoder) if normalise else encoder).eval()
     size = encoder.card.size
-    any_size = _takes(network, size + STEP)
+    padded = pads_by_size(network)
+    any_size = not padded and _takes(network, size + STEP)
+    fixed = f"for images of {size} × {size} pixels only, because its padding depends on the size of an image"
+    how = fixed if padded else "(this can take minutes)"
+    print(f"exporting {encoder.card.arch} to ONNX {how}", file=sys.stderr, flush=True)
     with aside(out) as part:
         _export(network, size, part, any_size)
         session = onnxruntime.InferenceSession(str(part), providers=["CPUExecutionProvider"])
@@ -58,6 +63,17 @@ def write_onnx(encoder: Encoder, out: Path, card: dict[str, Any], normalise: boo
         )
         onnx.save(model, str(part))
     return 'onnxruntime.InferenceSession("FILE").run(None, {"images": x})'
+
+
+def pads_by_size(network: nn.Module) -> bool:
+    """Whether layers pad as TensorFlow's SAME does, by the size of what they get (timm's tf_… models).
+
+    torch.export takes minutes for them with free height and width, and seconds with fixed ones.
+    """
+    return any(
+        type(layer).__name__.endswith("Same") or getattr(layer, "dynamic_padding", False)
+        for layer in network.modules()
+    )
 
 
 def _export(network: nn.Module, size: int, file: Path, any_size: bool) -> None:

@@ -53,6 +53,7 @@ class Clue(ABC):
     summary: ClassVar[str]  # one line, for lists
     subject: ClassVar[str]  # begins the sentence "… alone predicts the class of 71 % of the images"
     shortcut: ClassVar[bool] = True  # nobody would want a model to answer by this cue
+    needs: ClassVar[str] = ""  # what a set may lack for it, and what to do then
 
     @abstractmethod
     def numbers(self, look: Look) -> Numbers | None:

@@ -45,6 +45,11 @@ class Judged:
         """Whether the clue predicts better than guessing and than any shuffling, beyond the interval."""
         return bool(self.accuracy.low > max(self.majority, self.shuffled[1]))
 
+    @property
+    def unclear(self) -> bool:
+        """Whether the interval lies above guessing, and a shuffling reached it too: with more images it may be shown."""
+        return bool(self.accuracy.low > self.majority) and not self.predicts
+
 
 def judge(clue: Numbers, labels: Ids, copies: Ids, name: str, seed: int = 0) -> Judged:
     """clue N×D, labels 0…C−1, copies: images of the same number stay in the same fold (copies of each other)."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 
 from cuewise.data import Dataset, open_data
 from cuewise.data.object_masks import WithMasks, object_masks
+from cuewise.data.parts import doubt_parts, warn_of_parts
 from cuewise.errors import UserError
 from cuewise.files import write_json
 from cuewise.inspection.clue import CLUES, Clue
@@ -22,6 +24,7 @@ from cuewise.inspection.judge import FEWEST, FOLDS, Judged, judge
 
 Ids = NDArray[np.int64]
 MOST_NAMED = 50  # broken files that inspect.json names
+NAMED_CLASSES = 6  # on the terminal
 
 
 @dataclass
@@ -39,6 +42,7 @@ class Inspected:
     clues: dict[str, Judged] = field(default_factory=dict)
     rows: Ids = field(default_factory=lambda: np.zeros(0, np.int64))  # of the images that were judged
     unjudged: str = ""  # why no clue was judged
+    lacking: dict[str, str] = field(default_factory=dict)  # clue → what the set has not got for it
 
     def image_name(self, row: int) -> str:
         return self.data.name(int(self.found.index[row]))
@@ -47,6 +51,11 @@ class Inspected:
     def counts(self) -> dict[str, int]:
         """class → images."""
         return {name: int((self.labels == k).sum()) for k, name in enumerate(self.classes)}
+
+    @property
+    def broken(self) -> list[dict[str, str]]:
+        """Files that could not be used, and why."""
+        return self.data.fingerprint()["skipped"] + [{"path": p, "why": w} for p, w in self.found.skipped]
 
 
 def inspect_sets(
@@ -67,7 +76,27 @@ def inspect_sets(
     opened = [(name, spec, open_data([spec])) for name, spec in zip(names, data)]
     if masks is not None or mask_value is not None:
         opened = _masked(opened, masks, mask_value)
-    return [_inspect(name, spec, images, clues, seed, workers) for name, spec, images in opened]
+    sets = []
+    for name, spec, images in opened:
+        print(f"{name}: {described(images)}", file=sys.stderr, flush=True)
+        warn_of_parts(images, [spec])
+        sets.append(_inspect(name, spec, images, clues, seed, workers))
+    for name in only:
+        if all(name in s.lacking for s in sets):
+            raise UserError(
+                f"--only {name}: {sets[0].name} lacks what it looks at; {name} needs {sets[0].lacking[name]}"
+            )
+    return sets
+
+
+def described(data: Dataset) -> str:
+    """ "27 images of 3 classes: cat, dog, fox": what the labels are taken to be."""
+    names = data.classes if data.labels is not None else data.object_classes
+    if not names:
+        return f"{len(data):,} images, no labels"
+    of = "of" if data.labels is not None else "with objects of"
+    more = ", …" if len(names) > NAMED_CLASSES else ""
+    return f"{len(data):,} images {of} {len(names)} classes: {', '.join(names[:NAMED_CLASSES])}{more}"
 
 
 def _masked(
@@ -104,6 +133,9 @@ def _inspect(name: str, spec: str, data: Dataset, clues: list[Clue], seed: int, 
     found = gather(data, clues, name, workers)
     labels, classes, by_objects = labels_of(data, found)
     out = Inspected(name, spec, data, found, copies_within(found), labels, classes, by_objects)
+    out.lacking = {
+        c.name: c.needs or "what no image of the set has" for c in clues if c.name not in found.clues
+    }
     out.rows, out.unjudged = judged_rows(labels, classes)
     if not out.unjudged:
         number = np.unique(labels[out.rows], return_inverse=True)[1].astype(np.int64)
@@ -152,6 +184,7 @@ def document_of(sets: Sequence[Inspected], version: str) -> dict[str, Any]:
         "scores": [
             {
                 **j.accuracy.as_dict(),
+                "guessing": j.majority,
                 "name": f"{s.name}/{j.accuracy.name}" if len(sets) > 1 else j.accuracy.name,
             }
             for s in sets
@@ -162,7 +195,7 @@ def document_of(sets: Sequence[Inspected], version: str) -> dict[str, Any]:
 
 def _set_document(s: Inspected) -> dict[str, Any]:
     odd = contradictions(s.copies, s.labels) if s.classes else []
-    skipped = s.data.fingerprint()["skipped"] + [{"path": p, "why": w} for p, w in s.found.skipped]
+    broken = s.broken
     return {
         "name": s.name,
         "data": s.spec,
@@ -174,7 +207,9 @@ def _set_document(s: Inspected) -> dict[str, Any]:
         "not_judged": s.unjudged,
         "copies": {**s.copies.as_dict((_names(s), _names(s))), "under_two_labels": len(odd),
                    "contradictions": [[s.image_name(i), s.image_name(j)] for i, j in odd[:MOST_NAMED]]},
-        "broken": {"count": len(skipped), "files": skipped[:MOST_NAMED]},
+        "broken": {"count": len(broken), "files": broken[:MOST_NAMED]},
+        "lacking": s.lacking,
+        "doubt": doubt_parts(s.data, [s.spec]),
     }  # fmt: skip
 
 
@@ -190,6 +225,7 @@ def _clue_document(s: Inspected, name: str, j: Judged) -> dict[str, Any]:
         "shuffled": j.shuffled[0],
         "shuffled_highest": j.shuffled[1],
         "predicts": j.predicts,
+        "unclear": j.unclear,
         "by_class": by_class,
     }
 

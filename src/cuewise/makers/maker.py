@@ -47,7 +47,7 @@ class Maker(ABC):
     inputs: ClassVar[int] = 1  # images that an item is made of
     second: ClassVar[str] = "texture_source"  # what the manifest calls the second of them
     takes_both: ClassVar[bool] = True  # whether originals can be written beside the results
-    has_source: ClassVar[bool] = False  # whether SRC can be left out
+    has_source: ClassVar[bool] = False  # whether it brings its own images: SRC is left out
     table: ClassVar[str] = ""  # a CSV beside (or instead of) the images, from what was drawn for each
     columns: ClassVar[tuple[str, ...]] = ()  # of that table
     draws_images: ClassVar[bool] = True  # False: only the table is written

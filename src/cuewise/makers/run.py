@@ -12,6 +12,7 @@ import cuewise
 from cuewise.cluster import load_ray
 from cuewise.data import Dataset, open_data
 from cuewise.data.subset import Subset
+from cuewise.data.unusable import say_unusable
 from cuewise.errors import UserError
 from cuewise.makers import estimate
 from cuewise.makers.encode import Format
@@ -24,7 +25,7 @@ from cuewise.makers.registry import maker
 from cuewise.makers.render import SetSpec
 from cuewise.makers.session import Session, warm_up
 from cuewise.makers.settings import resolve
-from cuewise.makers.state import STATE, check_places, plain
+from cuewise.makers.state import STATE, check_places, plain, read_state, refuse_change
 from cuewise.makers.store import Store
 
 Place = str | os.PathLike[str]
@@ -100,39 +101,74 @@ class SetRequest:
 
     def make(self, kind: str, given: Given, folder: Path) -> dict[str, Any]:
         """One set of one kind."""
+        return self.run(*self.plan(kind, given, folder))
+
+    def plan(
+        self, kind: str, given: Given, folder: Path, ready: Maker | None = None
+    ) -> tuple[Maker, WorkOrder]:
+        """The maker, and what it is to make; wrong settings and places are errors. ready: the maker of an earlier plan"""
         chosen = maker(kind)
         settings = resolve(kind, chosen.settings, joined(kind, given, self.named), chosen.numbers)
         chosen = chosen.having(**settings)
         refuse_unused(chosen, self.form, self.shards, self.both)
+        if chosen.has_source and self.src is not None:
+            raise UserError(f"make {kind} takes no SRC: cuewise make {kind} DST")
         dataset = open_source(chosen, self.seed, self.src, self.subset)
-        chosen = chosen.prepared(self.seed)
+        chosen = chosen.prepared(self.seed) if ready is None else ready
         layout = chosen.lay(dataset, self.seed, self.form.ending, chosen.name if self.both else "")
         layout = in_shards(layout.first(self.limit), self.shards) if self.shards is not None else layout
         check_places(folder, dataset)
         spec = SetSpec(kind, chosen.settings, self.seed, self.form, self.both)
-        order = WorkOrder(spec, layout, Store(folder, layout))
-        count = len(layout) if self.limit is None else min(self.limit, len(layout))
+        return chosen, WorkOrder(spec, layout, Store(folder, layout))
+
+    def check(self, kind: str, given: Given, folder: Path) -> Maker:
+        """The maker of a set that can be made in that folder; an error for anything that the user has to fix first."""
+        chosen, order = self.plan(kind, given, folder)
+        warm_up(chosen, self.seed)
+        before = read_state(folder)
+        if before is not None and not (self.overwrite or self.dry_run):
+            refuse_change(folder, before, self.state(chosen, order))
+        return chosen
+
+    def state(self, chosen: Maker, order: WorkOrder) -> dict[str, Any]:
+        """make.json."""
+        first = self.limit if self.shards is not None else None
+        return describe(order, self.manifest, self.shards, first, chosen.table)
+
+    def run(self, chosen: Maker, order: WorkOrder) -> dict[str, Any]:
+        """What was planned."""
+        count = len(order.layout) if self.limit is None else min(self.limit, len(order.layout))
         if self.dry_run:
             warm_up(chosen, self.seed)
             result = estimate.estimate(order, count, self.workers)
             estimate.say(result)
             return result
-        first = self.limit if self.shards is not None else None
-        state = describe(order, self.manifest, self.shards, first, chosen.table)
-        with Session(order, chosen, state, self.overwrite) as session:
-            return session.go(count, "ray" if self.ray else self.workers, self.address)
+        with Session(order, chosen, self.state(chosen, order), self.overwrite) as session:
+            result = session.go(count, "ray" if self.ray else self.workers, self.address)
+        say_unusable(result["broken"])
+        return result
 
 
 def make_grid(wanted: SetRequest, kind: str, given: Given, grid: Place, folder: Path) -> dict[str, Any]:
-    """One set in a subfolder for each entry of a YAML list."""
+    """One set in a subfolder for each entry of a YAML list; all of them are checked before the first is made."""
     if given:
         raise UserError("give settings in the --grid file or with --set, not both")
     if (folder / STATE).exists():
         raise UserError(f"{folder} holds a set of its own; choose another folder for the --grid")
     entries = read_grid(grid, kind)
+    ready = []
+    for number, (name, own, settings) in enumerate(entries, 1):
+        try:
+            ready.append(wanted.check(own, settings, folder / name))
+        except UserError as error:
+            raise UserError(f"--grid {grid}, entry {number}: {error}") from None
+    # planned again, one at a time: the lists of all sets would fill the memory
     return {
         "folder": str(folder),
-        "sets": [wanted.make(own, settings, folder / name) for name, own, settings in entries],
+        "sets": [
+            wanted.run(*wanted.plan(own, settings, folder / name, chosen))
+            for (name, own, settings), chosen in zip(entries, ready)
+        ],
     }
 
 

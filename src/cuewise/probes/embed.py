@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from cuewise.data import open_data
+from cuewise.data.unusable import say_unusable
 from cuewise.encoders import load_encoder
 from cuewise.encoders.card import warn_if_random
 from cuewise.encoders.embed import embed_dataset
@@ -47,6 +48,7 @@ def write_embeddings(
             columns["labels"] = np.array(images.classes)[found.labels]
         (_write_parquet if out.suffix == ".parquet" else _write_npz)(columns, out)
     skipped = images.fingerprint()["skipped"] + [{"path": p, "why": w} for p, w in found.skipped]
+    say_unusable(skipped)
     return {
         "file": str(out),
         "images": len(found.index),

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from cuewise.data import Dataset, open_data
 from cuewise.data.overlap import check_overlap, refuse_same
+from cuewise.data.parts import warn_of_parts
 from cuewise.encoders import Encoder
 from cuewise.encoders.cached import cached_features
 from cuewise.encoders.embed import Embeddings
@@ -234,4 +235,5 @@ def labelled(specs: list[str]) -> Dataset:
     data = by_class(open_data(specs))
     if data.labels is None:
         raise UserError(f"{', '.join(specs)} has no labels: put the images into one folder per class")
+    warn_of_parts(data, specs)
     return data

@@ -57,6 +57,14 @@ def other_images(base: ReadAudit, other: ReadAudit, score: str) -> str:
     return OTHER_IMAGES[1] if (set(named) & set(changed) if named else changed) else ""
 
 
+def not_comparable(name: str, base: str, found: Sequence[Difference]) -> list[str]:
+    """Why scores of the audit `name` cannot be compared with those of `base`: one line per reason; none where they can."""
+    own = [d for d in found if d.other == name]
+    which = "no score can" if own and all(d.how in OTHER_IMAGES for d in own) else "some scores cannot"
+    reasons = dict.fromkeys(d.how for d in own if d.how in OTHER_IMAGES)
+    return [f"{reason}, so that {which} be compared with {base}" for reason in reasons]
+
+
 def _tests(audit: ReadAudit) -> list[Mapping[str, Any]]:
     return [mapping(t) for t in sequence(audit.data.get("test"))]
 

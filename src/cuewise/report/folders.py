@@ -13,10 +13,10 @@ from cuewise.audits.run import audit_models, comparison, finish
 from cuewise.audits.saved import unfinished
 from cuewise.audits.subject import AuditSettings
 from cuewise.data import open_data
-from cuewise.errors import UserError
+from cuewise.errors import UserError, nearest
 from cuewise.folders import hold_folder, is_embedded
 from cuewise.report.card import card_of_run
-from cuewise.report.page import write_report
+from cuewise.report.page import incomparable, write_report
 from cuewise.train.log import read_metrics
 from cuewise.train.reload import load_config
 
@@ -64,9 +64,12 @@ def audit_into(
 ) -> dict[str, Any]:
     """cuewise audit: a report in `out` over all models; an interrupted audit resumes.
 
-    reads: what must not lie in `out`. options: of `audit_models`
+    reads: models that must not lie in `out`. options: of `audit_models`
     """
-    with hold_folder(out, "audit", resume=unfinished(out), overwrite=overwrite, reads=reads) as held:
+    masks = (options.get("options") or {}).get("masks")
+    images = [*options["train"], *options["test"], *([masks] if masks else [])]
+    resuming = unfinished(out)
+    with hold_folder(out, "audit", resume=resuming, overwrite=overwrite, reads=reads, images=images) as held:
         if held.resuming:
             print(f"{out}: resuming an interrupted audit", file=sys.stderr, flush=True)
         found = audit_models(models, out, unfinished=True, started=held.started, **options)
@@ -92,6 +95,8 @@ def compare_folders(
         raise UserError("compare needs two or more run or audit folders")
     runs = [f for f in folders if not (f / "audit.json").is_file()]
     for folder in runs:
+        if not folder.exists():
+            raise UserError(f"{folder}: there is no such folder; {_meant(folder)}")
         if not (folder / "encoder.safetensors").is_file():
             raise UserError(
                 f"{folder} is neither an audit (audit.json) nor a finished run (encoder.safetensors)"
@@ -106,7 +111,10 @@ def compare_folders(
         raise UserError(f"{twice} is given twice; compare takes each audit or run once")
     audits = {f: _read(f / "audit.json") for f in folders if f not in runs}
     called = unique_names(list(names or short_names([str(f) for f in folders])), [str(f) for f in folders])
-    with hold_folder(out, "comparison", overwrite=overwrite, reads=folders):
+    if runs:
+        options = _with_data(runs, options)
+    images = [*options.get("train", []), *options.get("test", [])]
+    with hold_folder(out, "comparison", overwrite=overwrite, reads=folders, images=images):
         if runs:
             audits |= _audit_runs(runs, [called[folders.index(f)] for f in runs], out, options)
         found = [
@@ -118,16 +126,36 @@ def compare_folders(
                 if folder in audits:  # not a model that could not be audited
                     audits[folder]["model"]["name"] = name
         result = report_audits(found, out, cards=False)
+    for line in incomparable([document for _, document in found]):
+        print(f"WARNING: {line}", file=sys.stderr, flush=True)
     return {**result, **comparison([document for _, document in found])}
+
+
+def _meant(folder: Path) -> str:
+    """The audit or run beside it whose name is nearest, or what would do."""
+    beside = folder.parent.iterdir() if folder.parent.is_dir() else ()
+    names = [
+        f.name for f in beside if any((f / file).is_file() for file in ("audit.json", "encoder.safetensors"))
+    ]
+    near = nearest(folder.name, names)
+    if near:
+        return f"did you mean {folder.parent / near}?"
+    return "give folders of `cuewise audit` or of runs"
+
+
+def _with_data(runs: Sequence[Path], options: Mapping[str, Any]) -> dict[str, Any]:
+    """Options with the sets that were given, the runs' own labelled data, or none: the embedded shapes."""
+    chosen = {"train": [], "test": [], "only": [], **options}
+    if not chosen["train"] and not chosen["test"]:
+        chosen["train"], chosen["test"] = own_data(runs)
+    return chosen
 
 
 def _audit_runs(
     runs: Sequence[Path], names: Sequence[str], out: Path, options: Mapping[str, Any]
 ) -> dict[Path, dict[str, Any]]:
-    """One audit of all runs, on the sets that were given, on their own labelled data, or on the embedded shapes."""
-    chosen = {"train": [], "test": [], "only": [], **options}
-    if not chosen["train"] and not chosen["test"]:
-        chosen["train"], chosen["test"] = own_data(runs)
+    """One audit of all runs, on the sets of the options."""
+    chosen = dict(options)
     fitted, tested = (" ".join(chosen[k]) or "the embedded shapes" for k in ("train", "test"))
     print(
         f"auditing {len(runs)} runs: probes fitted on {fitted}, tested on {tested}",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -14,6 +15,8 @@ from cuewise.report.reading import ReadAudit, mapping
 from cuewise.report.sweep import alpha_of
 from cuewise.scores import Score
 
+# in a protocol
+LEFT_OUT = re.compile(r"(\d+ images (?:of other classes|with a class the model does not know))")
 MOST_NAME = 60  # characters of a model name inside the sentence
 
 
@@ -53,12 +56,12 @@ def _without_headline(audit: ReadAudit) -> str:
         return f"No score of {_short(audit)} says which cues it relies on."
     best, worst = max(shares, key=lambda s: s.value), min(shares, key=lambda s: s.value)
     if best is worst:
-        only = f"{_lower(best.name)} is {show(best.value, best.name)} ({show_interval(best)})"
+        only = f"{_lower(best.name)} is {show(best.value, best.name)} ({show_interval(best)}{_left(best)})"
         return f"{_short(audit)}: {only}; {missing}."
     return (
         f"Of the {len(shares)} accuracies measured for {_short(audit)}, {_lower(best.name)} is the highest at "
-        f"{show(best.value, best.name)} and {_lower(worst.name)} the lowest at {show(worst.value, worst.name)}; "
-        f"{missing}."
+        f"{show(best.value, best.name)}{_left(best)} and {_lower(worst.name)} the lowest at "
+        f"{show(worst.value, worst.name)}{_left(worst)}; {missing}."
     )
 
 
@@ -72,7 +75,7 @@ def two_models(base: ReadAudit, other: ReadAudit, found: Sequence[Difference]) -
     clause = _clause(main, base, other)
     rest = [d for d in usable if d is not main and kind_of(d.name).accuracy and d.clear is not None]
     second = min(rest, key=lambda d: kind_of(d.name).card or math.inf, default=None)
-    end = f"; {_short_clause(second)}." if second is not None else "."
+    end = f"; {_short_clause(second, base)}." if second is not None else "."
     return f"{_opening(base, other)}, {clause}{end}"
 
 
@@ -144,17 +147,25 @@ def _clause(d: Difference, base: ReadAudit, other: ReadAudit) -> str:
     assert a is not None
     assert b is not None  # a difference exists only where both do
     values = f"{show(a.value, d.name)} to {show(b.value, d.name)}"
+    left = _left(a) or _left(b)
     if d.clear is None:
         return f"{_lower(d.name)} went from {values}, with no interval to judge that by"
     if not d.clear:
-        return f"{_lower(d.name)} shows no clear difference ({values}; {_change(d)})"
-    return f"{_lower(d.name)} {'rose' if d.value > 0 else 'fell'} from {values} ({_change(d)})"
+        return f"{_lower(d.name)} shows no clear difference ({values}; {_change(d)}{left})"
+    return f"{_lower(d.name)} {'rose' if d.value > 0 else 'fell'} from {values} ({_change(d)}{left})"
 
 
-def _short_clause(d: Difference) -> str:
+def _left(score: Score | None) -> str:
+    """On how few images a score rests, where images were left out because their class is not known."""
+    found = LEFT_OUT.search(score.protocol) if score is not None else None
+    return f", n = {score.n:,}, {found[1]} left out" if score is not None and found else ""
+
+
+def _short_clause(d: Difference, base: ReadAudit) -> str:
+    left = _left(base.score(d.name))
     if not d.clear:
-        return f"{_lower(d.name)} shows no clear difference ({_change(d)})"
-    return f"{_lower(d.name)} {'rose' if d.value > 0 else 'fell'} by {show_change(abs(d.value), d.name)[1:]} ({_range(d)})"
+        return f"{_lower(d.name)} shows no clear difference ({_change(d)}{left})"
+    return f"{_lower(d.name)} {'rose' if d.value > 0 else 'fell'} by {show_change(abs(d.value), d.name)[1:]} ({_range(d)}{left})"
 
 
 def _change(d: Difference) -> str:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from cuewise.data import auto_workers
+from cuewise.data.unusable import say_unusable
 from cuewise.folders import hold_folder
 from cuewise.inspection.run import document_of, inspect_sets, save_document
 from cuewise.options import workers_asked
@@ -30,7 +31,7 @@ def inspect_data(
     from cuewise import __version__
 
     with hold_folder(
-        out, "inspection", overwrite=overwrite, reads=[*data, *([masks] if masks else [])]
+        out, "inspection", overwrite=overwrite, images=[*data, *([masks] if masks else [])]
     ) as held:
         asked = workers_asked(workers)
         count = auto_workers() if asked is None else asked
@@ -43,5 +44,9 @@ def inspect_data(
         command = shlex.join(["cuewise", "inspect", *data, "--out", str(out), *options])
         page = write_inspection(sets, document, out, command)
         held.finished()
+    for one in sets:
+        for clue, needs in one.lacking.items():
+            print(f"{one.name}: {clue} left out; it needs {needs}", file=sys.stderr)
+        say_unusable(one.broken, one.name)
     print(headline(document), file=sys.stderr)
     return {"report": str(page), **document}

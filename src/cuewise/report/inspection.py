@@ -51,8 +51,9 @@ def write_inspection(
 
 
 def headline(document: Mapping[str, Any]) -> str:
-    """The strongest shortcut of each set, leaks between sets, contradictory labels."""
-    return " ".join([*(_sentence(s) for s in document["sets"]), *leaks(document)])
+    """The strongest shortcut of each set, leaks between sets, contradictory labels; first, whether the labels are any."""
+    doubts = [s["doubt"] for s in document["sets"] if s["doubt"]]
+    return " ".join([*doubts, *(_sentence(s) for s in document["sets"]), *leaks(document)])
 
 
 def _sentence(found: Mapping[str, Any]) -> str:
@@ -60,16 +61,44 @@ def _sentence(found: Mapping[str, Any]) -> str:
     if found["not_judged"]:
         return f"{where}: no clue was judged ({found['not_judged']})."
     said = {name: clue for name, clue in found["clues"].items() if clue["predicts"]}
+    unclear = [name for name, clue in found["clues"].items() if clue["unclear"]]
     if not said:
-        return f"{where}: no single cue predicts the class better than guessing ({len(found['clues'])} were tried)."
+        return f"{where}: {_unclear(found, unclear) if unclear else _nothing(found)}"
     ranked = sorted(said, key=lambda name: (not said[name]["shortcut"], -said[name]["value"]))
     first = said[ranked[0]]
     others = [name for name in ranked[1:] if said[name]["shortcut"]]
     more = f" So do, less well, {', '.join(others)}." if others else ""
+    more += f" Not shown with {_judged(found):,} images: {', '.join(unclear)}." if unclear else ""
     return (
         f"{where}: {_lower(CLUES.get(ranked[0]).subject)} alone predicts the class of {show_share(first['value'])} of the "
         f"images (95 % interval {show_span(first['low'], first['high'])}); guessing gives {show_share(first['guessing'])}.{more}"
     )
+
+
+def _unclear(found: Mapping[str, Any], names: Sequence[str]) -> str:
+    """Cues above guessing that a shuffling of the labels reached, too: neither shown nor excluded."""
+    first, *others = sorted(names, key=lambda name: -found["clues"][name]["value"])
+    clue = found["clues"][first]
+    more = f" Likewise {', '.join(others)}." if others else ""
+    return (
+        f"not shown with {_judged(found):,} images: {_lower(CLUES.get(first).subject)} alone reaches "
+        f"{show_share(clue['value'])} (95 % interval {show_span(clue['low'], clue['high'])}) and guessing "
+        f"{show_share(clue['guessing'])}, but shuffled labels reached "
+        f"{show_share(clue['shuffled_highest'])}; more images would decide.{more}"
+    )
+
+
+def _nothing(found: Mapping[str, Any]) -> str:
+    tried = found["clues"]
+    guessing = show_share(max(clue["guessing"] for clue in tried.values()))
+    return (
+        f"no single cue was shown to predict the class better than guessing ({guessing}) with {_judged(found):,} images; "
+        f"tried: {', '.join(tried)}."
+    )
+
+
+def _judged(found: Mapping[str, Any]) -> int:
+    return int(found["images"] - found["left_out"])
 
 
 def _lower(text: str) -> str:
@@ -141,6 +170,7 @@ def _facts(found: Mapping[str, Any]) -> list[Html]:
         )
     if found["not_judged"]:
         lines.append(f"No clue was judged: {found['not_judged']}.")
+    lines += [f"Left out: {clue}; it needs {needs}." for clue, needs in found["lacking"].items()]
     return [el("p", line) for line in lines]
 
 
@@ -150,7 +180,8 @@ def _clue_table(found: Mapping[str, Any]) -> Html | None:
     rows = []
     for name, c in sorted(found["clues"].items(), key=lambda item: -item[1]["value"]):
         best = sorted(c["by_class"].items(), key=lambda item: -item[1])[:3]
-        verdict = "predicts the class" if c["predicts"] else "no better than guessing"
+        verdict = "not shown: shuffled labels reach it" if c["unclear"] else "not shown above guessing"
+        verdict = "predicts the class" if c["predicts"] else verdict
         cells = [show_share(c["value"]), show_span(c["low"], c["high"]), show_share(c["guessing"]),
                  show_share(c["shuffled_highest"]), verdict, ", ".join(f"{k} {show_share(v)}" for k, v in best)]  # fmt: skip
         rows.append(el("tr", el("th", name, scope="row", title=c["summary"]), [el("td", v) for v in cells]))

@@ -13,6 +13,7 @@ from cuewise.report.markup import Html, el, join, name_of
 from cuewise.report.pictures import PictureFile, embed_all
 from cuewise.report.reading import ReadAudit, read_audits
 from cuewise.report.svg import can_draw, figure_svg, legend
+from cuewise.results import counted
 
 MOST_ROWS = 60  # of a table
 MOST_FIGURES = 6
@@ -33,7 +34,12 @@ def result_html(result: Mapping[str, Any], settings: str = "") -> Html:
     if isinstance(result.get("plan"), list):
         parts += [el("p", line) for line in result["plan"]]
     if "comparison" in result:
-        parts.append(_table(result["comparison"]["columns"], result["comparison"]["rows"]))
+        found = result["comparison"]
+        columns, rows = found["columns"], found["rows"]
+        if "n" in found:
+            columns = [*columns, "n"]
+            rows = [[*row, counted(n)] for row, n in zip(rows, found["n"])]
+        parts.append(_table(columns, rows))
     elif "scores" in result:
         parts.append(_scores(result["scores"]))
     if "runs" in result:

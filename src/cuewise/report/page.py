@@ -24,7 +24,7 @@ from cuewise.report.closing import (
     models_section,
 )
 from cuewise.report.common import common_tables, four_ways
-from cuewise.report.compare import OTHER_IMAGES, Difference, differences
+from cuewise.report.compare import Difference, differences, not_comparable
 from cuewise.report.curves import curve_figures
 from cuewise.report.declared import with_documents
 from cuewise.report.figures import Figure, equal_axes, figure_html, gather_figures
@@ -88,9 +88,15 @@ def write_report(
 
 def _with_other_images(audit: ReadAudit, base: str, found: Sequence[Difference]) -> ReadAudit:
     """Says where scores of two audits are not about the same images."""
-    why = dict.fromkeys(d.how for d in found if d.other == audit.name and d.how in OTHER_IMAGES)
-    said = [f"{reason}, so that some scores cannot be compared with {base}" for reason in why]
-    return replace(audit, warnings=(*audit.warnings, *said))
+    return replace(audit, warnings=(*audit.warnings, *not_comparable(audit.name, base, found)))
+
+
+def incomparable(documents: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The same of audit documents, in lines for the terminal."""
+    with with_documents(documents):
+        audits = read_audits(documents, [Path()] * len(documents))
+        found = differences(audits, np.random.default_rng(0))
+    return [f"{a.name}: {why}" for a in audits[1:] for why in not_comparable(a.name, audits[0].name, found)]
 
 
 @dataclass(frozen=True)

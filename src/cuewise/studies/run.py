@@ -83,8 +83,8 @@ def run_studies(
     if budget is not None and budget <= 0:
         raise UserError(f"--budget {budget}: a number of minutes")
     warnings = cautions(lab, seeds)
-    reads = [spec for specs in lab.sets.values() for spec in specs]
-    with hold_folder(out, "study", resume=True, overwrite=overwrite, reads=reads) as held:
+    images = [spec for specs in lab.sets.values() for spec in specs]
+    with hold_folder(out, "study", resume=True, overwrite=overwrite, images=images) as held:
         place = out / "arms"
         place.mkdir(exist_ok=True)
         full = int(lab.base["epochs"])

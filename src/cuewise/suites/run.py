@@ -55,8 +55,8 @@ def run_transfer(
     called = unique_names(list(names) or short_names(list(models)), list(models))
     # which weights each has, so that a cell is not taken for another's; an unusable MODEL is an error here
     known = [load_encoder(m).card.weights for m in models]
-    reads = [*models, *(s for t in tasks for s in (*t.request.train, *t.request.test))]
-    with hold_folder(out, "transfer", resume=True, overwrite=overwrite, reads=reads) as held:
+    images = [s for t in tasks for s in (*t.request.train, *t.request.test)]
+    with hold_folder(out, "transfer", resume=True, overwrite=overwrite, reads=models, images=images) as held:
         held.started()
         folders = folder_names(called)
         rows = []

@@ -9,9 +9,12 @@ from typing import Any
 
 import yaml
 
+from cuewise.data import open_data
 from cuewise.errors import UserError
 from cuewise.options import texts
+from cuewise.probes.class_map import shipped_maps
 from cuewise.probes.kinds import make_kind
+from cuewise.probes.label_table import read_table
 from cuewise.probes.run import ProbeRequest
 
 SCENES = "shapes:scenes?size=64"
@@ -76,4 +79,22 @@ def _task(entry: Any, number: int, spec: str, seed: int, device: str) -> SuiteTa
     except UserError as error:
         raise UserError(f"{where}: {error}") from None
     request = ProbeRequest(kind, texts(entry["train"]), texts(entry.get("test")), size, seed, device)
+    try:
+        _check_places(request)
+    except UserError as error:
+        raise UserError(f"{where} ({entry['name']}): {error}") from None
     return SuiteTask(str(entry["name"]), request)
+
+
+def _check_places(request: ProbeRequest) -> None:
+    """Sets and files that a task names can be opened."""
+    named = {key: texts(getattr(request.kind, key, None)) for key in ("masks", "val", "labels", "class_map")}
+    for spec in [*request.train, *request.test, *named["masks"], *named["val"]]:
+        open_data(spec)
+    for file in named["labels"]:
+        read_table(Path(file))
+    for file in named["class_map"]:
+        if file not in shipped_maps() and not Path(file).is_file():
+            raise UserError(
+                f"there is no class map {file}; give a file, or one of: {', '.join(shipped_maps())}"
+            )

@@ -13,10 +13,11 @@ import torch
 
 from cuewise.config import Config, complete, difference, merge, read_yaml, refuse_code, resolve
 from cuewise.data import Dataset, Loader, auto_workers, open_data
+from cuewise.data.parts import warn_of_parts
 from cuewise.encoders.recompute import recompute_blocks
 from cuewise.errors import UserError
 from cuewise.files import explain_full_disk, write_json, write_text
-from cuewise.folders import HeldFolder, check_folder, hold_folder
+from cuewise.folders import HeldFolder, check_folder, hold_folder, refuse_inside
 from cuewise.memory import keep_freed
 from cuewise.methods import Method
 from cuewise.methods.supervised import Supervised
@@ -55,9 +56,11 @@ def run_pretrain(
     keep_freed()
     corrected, before = config.labels.correction != "none", 0  # steps of an earlier phase
     run = first_phase(config, out, data, fabric) if corrected else build(config, out, data, fabric, observers)
-    copies = (config.suppress or {}).get("copies", [])
-    reads = [*config.data, *config.val, config.model, *config.texture_data, *copies]
-    reads += filter(None, [str(config.labels.gold or ""), config.generator])
+    reads = [
+        *images_of(config),
+        config.model,
+        *filter(None, [str(config.labels.gold or ""), config.generator]),
+    ]
     with (
         explain_full_disk(out, "resume with --resume from the last checkpoint"),
         explain_lost_process(fabric.world_size),
@@ -81,6 +84,12 @@ def run_pretrain(
     }
 
 
+def images_of(config: Config) -> list[str]:
+    """Every DATA that a run reads."""
+    copies = (config.suppress or {}).get("copies", [])
+    return [*config.data, *config.val, *config.texture_data, *copies]
+
+
 def planned(
     layers: Sequence[Mapping[str, Any]], out: Path, resume: bool, overwrite: bool, extend: bool
 ) -> tuple[Config, Dataset, bool]:
@@ -100,6 +109,8 @@ def planned(
     config = resolve(*([saved] if saved else []), *layers)
     if not config.data:
         raise UserError("no DATA given: name a folder of images, an archive, or `shapes`")
+    if not started:
+        refuse_inside(out, images_of(config))
     data = with_labels(config, usable_images(config, open_data(config.data)))
     if not extend:
         refuse_epochs(saved, config, layers)
@@ -220,6 +231,8 @@ def second_phase(done: Run, config: Config, out: Path, data: Dataset, observers:
 def build(config: Config, out: Path, data: Dataset, fabric: Any, observers: Observers | None = None) -> Run:
     """Encoder, method, optimiser and loader, seeded and on their device."""
     check_facts(config, data)
+    if "label" in config.method_class.needs and fabric.is_global_zero:
+        warn_of_parts(data, config.data)
     check_sinks(config.log)
     check_share(config, fabric.world_size)
     torch.manual_seed(config.seed)
@@ -259,6 +272,8 @@ def build(config: Config, out: Path, data: Dataset, fabric: Any, observers: Obse
     val = open_data(config.val) if config.val else None
     if val is not None and val.labels is None:
         raise UserError("--val has no labels: put the images into one folder per class")
+    if val is not None and fabric.is_global_zero:
+        warn_of_parts(val, config.val)
     run = Run(out, config, fabric, method, module, optimizer, loader, views, EpochEnd(val), deferred=deferred)
     run.checkup = checkup_of(run, data, val, observers)
     return run

@@ -70,7 +70,7 @@ def audit(
             [specified(m, space, pretrained) for m in model],
             Path(out),
             overwrite=overwrite,
-            reads=[*(str(m) for m in model if isinstance(m, str | Path)), *sets["train"], *sets["test"]],
+            reads=[str(m) for m in model if isinstance(m, str | Path)],
             **sets,
             only=several(only),
             size=size,

@@ -6,14 +6,17 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
-from cuewise.options import COMMAS, One
-from cuewise.verbs.arguments import Data, Result, Seed, Workers, joined, optional, several
+from cuewise.options import COMMAS, One, Several
+from cuewise.verbs.arguments import Result, Seed, Workers, joined, optional, several
 
 TOPIC = "images"
 
 
 def inspect(
-    *data: Data,
+    *data: Annotated[
+        Several,
+        "folders, archives, shards or data sets of images, each a set of its own; DATA?classes=imagenet100 takes some classes",
+    ],
     out: Annotated[One, "folder for inspect.json and report.html"],
     only: Annotated[
         str | Sequence[str] | None,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated
+from typing import Annotated, Any
 
 from cuewise.options import OfKind, One
 from cuewise.verbs.arguments import MACHINE, Address, Engine, Result, Settings, optional
@@ -58,25 +58,32 @@ def make(
     from cuewise.makers.run import make_set
 
     source, target = (None, src) if dst is None else (src, dst)
-    return Result(
-        make_set(
-            kind,
-            optional(source),
-            str(target),
-            set=set if set is None or isinstance(set, Mapping) else [*set],  # type: ignore[arg-type]
-            extra={"proposer": with_, "fit": optional(fit), "generator": optional(generator)},
-            format=format,
-            shards=shards,
-            manifest=manifest,
-            seed=seed,
-            workers=str(workers),
-            limit=limit,
-            dry_run=dry_run,
-            both=both,
-            subset=optional(subset),
-            grid=optional(grid),
-            engine=engine,
-            address=address,
-            overwrite=overwrite,
-        )
+    found = make_set(
+        kind,
+        optional(source),
+        str(target),
+        set=set if set is None or isinstance(set, Mapping) else [*set],  # type: ignore[arg-type]
+        extra={"proposer": with_, "fit": optional(fit), "generator": optional(generator)},
+        format=format,
+        shards=shards,
+        manifest=manifest,
+        seed=seed,
+        workers=str(workers),
+        limit=limit,
+        dry_run=dry_run,
+        both=both,
+        subset=optional(subset),
+        grid=optional(grid),
+        engine=engine,
+        address=address,
+        overwrite=overwrite,
     )
+    return Result(found, rows=_rows(found) if "made" in found else None)
+
+
+def _rows(found: Mapping[str, Any]) -> dict[str, str | int | float]:
+    """What a person sees: `skipped` are images that an earlier run made, `broken` those that cannot be used."""
+    shown = {
+        "already there" if k == "skipped" else k: len(v) if k == "broken" else v for k, v in found.items()
+    }
+    return {k: v for k, v in shown.items() if isinstance(v, str | int | float)}

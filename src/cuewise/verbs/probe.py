@@ -71,8 +71,9 @@ def probe(
             )
         return Result(run_probe(kind, asked, **sets, **given))
     place = Path(out)
-    reads = [*([str(model)] if isinstance(model, str | Path) else []), *sets["train"], *sets["test"]]
-    with hold_folder(place, "probe", resume=resume, overwrite=overwrite, reads=reads) as held:
+    reads, images = [str(model)] if isinstance(model, str | Path) else [], [*sets["train"], *sets["test"]]
+    images += texts(options.get("masks"))
+    with hold_folder(place, "probe", resume=resume, overwrite=overwrite, reads=reads, images=images) as held:
         result = run_probe(kind, asked, **sets, **given, out=place, started=held.started)
         page = write_probe_page(result, place)
         held.finished()

@@ -54,6 +54,7 @@ def tune(
     """
     from cuewise.audits.watch import observers
     from cuewise.errors import UserError
+    from cuewise.folders import refuse_inside
     from cuewise.report.card import card_of_run
     from cuewise.report.tuned import report_tuned
     from cuewise.train.distributed import ProcessGroup
@@ -67,6 +68,8 @@ def tune(
     if not isinstance(start, str):
         raise UserError("tune needs a model that a run folder can name: package.module:factory, not a module")
     place = Path(out)
+    if not resume:
+        refuse_inside(place, texts(test))
     full = layers_of(start, away, layers, place, resume=resume, begun=bool(config))
     result = run_pretrain(full, place, resume=resume, overwrite=overwrite, observers=observers(texts(test)))
     first = ProcessGroup().rank == 0

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from cuewise.data.annotations import coco, table, voc, yolo
 from cuewise.data.annotations.annotated import Annotated, Box, Record
 from cuewise.data.annotations.places import FileSet
+from cuewise.data.options import ANYWHERE
 from cuewise.errors import UserError
 
 __all__ = ["FORMATS", "Annotated", "Box", "Record", "open_annotated"]
@@ -27,5 +28,6 @@ def open_annotated(place: FileSet, name: str, given: Mapping[str, str], spec: st
     reader, known = FORMATS[ending]
     for key in given:
         if key not in known:
-            raise UserError(f"{spec}: {key!r} is no option here; write ?{known[0]}=…")
+            listed = ", ".join([*ANYWHERE, *known])
+            raise UserError(f"{spec}: {key!r} is no option here; write ?{known[0]}=… (it takes: {listed})")
     return reader(place, name, given, spec)

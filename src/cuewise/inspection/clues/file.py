@@ -22,6 +22,7 @@ class FileClue(Clue):
     name = "file"
     summary = "bytes, format, JPEG quality and metadata of the file"
     subject = "The file (bytes, format, JPEG quality)"
+    needs = "files: generated images, and those stored as bare pixels, have none"
 
     def numbers(self, look: Look) -> Numbers | None:
         content = look.content()

@@ -14,6 +14,7 @@ class PositionClue(Clue):
     name = "position"
     summary = "place and size of the largest box, and the number of boxes"
     subject = "The position of the boxes"
+    needs = "boxes: give DATA with annotated objects (docs/data.md)"
 
     def numbers(self, look: Look) -> Numbers | None:
         boxes = look.sample.facts.boxes

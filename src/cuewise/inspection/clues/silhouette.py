@@ -18,6 +18,7 @@ class SilhouetteClue(Clue):
     summary = "the mask of the object, where the set has masks"
     subject = "The silhouette (the mask alone)"
     shortcut = False
+    needs = "masks: give --masks DATA, named as the images, or a set that brings its own"
 
     def numbers(self, look: Look) -> Numbers | None:
         mask = _mask(look, CELLS)
