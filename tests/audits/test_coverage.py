@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from cuewise import UserError, audit
+from cuewise import UserError, audit, probe
 from cuewise.audits import plan, run
 from cuewise.audits.answerer import alike, listed, same_but_for
 from cuewise.audits.coverage import said_of_all
@@ -277,3 +277,24 @@ def test_stimuli_with_a_class_that_is_not_known(tmp_path: Path, capsys: pytest.C
     line = "stimuli: the probe knows 2 of 3 classes (ant, bee); 5 of 9 images left out"
     assert f"WARNING: {line}\n" in capsys.readouterr().err
     assert document(tmp_path / "a")["warnings"] == [line]
+
+
+def test_two_images_per_class_are_a_doubt(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A linear probe divides by deviations of few features: said by audit and probe, and on top of the report."""
+    few, enough, test = (
+        photos(tmp_path / "few", 2),
+        photos(tmp_path / "many", 5),
+        photos(tmp_path / "t", 2, seed=1),
+    )
+    line = "3 of 3 classes have fewer than 5 training images (ant, bee, cow; the fewest: 2)".replace(
+        "ant, bee, cow", ", ".join(sorted(CLASSES))
+    )
+    asked: dict[str, Any] = {"test": [str(test)], "size": 32}
+    audit(ENCODER, out=str(tmp_path / "a"), train=[str(few)], only="accuracy", **asked)
+    assert capsys.readouterr().err.count(line) == 1
+    assert any(line in w for w in document(tmp_path / "a")["warnings"])
+    probe("linear", ENCODER, train=[str(few)], **asked)
+    assert line in capsys.readouterr().err
+    probe("linear", ENCODER, train=[str(enough)], **asked)
+    audit(ENCODER, out=str(tmp_path / "b"), train=[str(enough)], only="accuracy", **asked)
+    assert "training images (" not in capsys.readouterr().err

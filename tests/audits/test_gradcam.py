@@ -75,6 +75,7 @@ def test_a_map_without_saliency_is_zeros() -> None:
 
 
 def test_nothing_is_left_behind() -> None:
+    torch.manual_seed(0)
     net = torchvision.models.resnet18(num_classes=5).train()
     for p in net.parameters():
         p.requires_grad_(False)

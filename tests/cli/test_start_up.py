@@ -57,7 +57,18 @@ def test_models_are_those_of_the_libraries() -> None:
 
 @pytest.mark.parametrize(
     "what",
-    ["methods", "cues", "filters", "audits", "makers", "studies", "probes", "negatives", "augmentations", "measures"],
+    [
+        "methods",
+        "cues",
+        "filters",
+        "audits",
+        "makers",
+        "studies",
+        "probes",
+        "negatives",
+        "augmentations",
+        "measures",
+    ],
 )
 def test_what_the_sources_declare_is_what_there_is(what: str) -> None:
     from cuewise.audits.audit import AUDITS

@@ -157,4 +157,4 @@ def test_the_documented_cues_are_listed():
         "texture", "quilting", "anisotropic", "robust", "bilateral", "cartoon", "gaussian", "patch", "stylized",
         "corrupted", "lowpass", "sketch", "silhouette", "grey", "hue", "rotation", "cast", "tiles", "word",
     }  # fmt: skip
-    assert expected == set(cues()) == set(catalogue("cues")) == set(catalogue("filters"))
+    assert expected == set(cues()) == set(catalogue("cues"))

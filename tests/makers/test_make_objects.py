@@ -97,7 +97,9 @@ def test_a_part_of_a_set_and_the_embedded_shapes(tmp_path: Path) -> None:
 def test_errors_are_one_line(photos: Path) -> None:
     with pytest.raises(UserError, match="no ground 'others'; did you mean other"):
         made(photos, "background", ground="others")
-    with pytest.raises(UserError, match="values 1, 2 and no white; say which one is the object: --set value=N"):
+    with pytest.raises(
+        UserError, match="values 1, 2 and no white; say which one is the object: --set value=N"
+    ):
         made(photos, "background", value=-1)
     with pytest.raises(UserError, match="SRC has no masks and no boxes"):
         made(photos, "size", masks="")

@@ -12,6 +12,7 @@ from cuewise.audits.measures import cues_of
 from cuewise.audits.stimuli import made_conflicts
 from cuewise.audits.subject import Subject
 from cuewise.data import Dataset
+from cuewise.probes.probe import too_few
 
 
 @dataclass(frozen=True)
@@ -103,6 +104,7 @@ def uncovered(subject: Subject) -> list[str]:
     if subject.answers_by == "probe" and subject.train.labels is not None:
         twins = same_but_for(alike(subject.train.classes, subject.train.classes))
         lines += [f"the training images: {twins}, or they are learnt as two classes"] if twins else []
+        lines += [few] if (few := too_few(subject.train.labels, subject.train.classes)) else []
     return lines
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Self
@@ -17,7 +18,15 @@ from cuewise.errors import UserError
 from cuewise.probes.draws import halves
 from cuewise.probes.finetune import FinetuneProbe
 from cuewise.probes.kinds import ProbeKind
-from cuewise.probes.probe import Features, Labels, Probe, check_features, check_training_set, held_out
+from cuewise.probes.probe import (
+    Features,
+    Labels,
+    Probe,
+    check_features,
+    check_training_set,
+    held_out,
+    too_few,
+)
 from cuewise.probes.sgd import Schedule, SGDProbe, schedule
 from cuewise.probes.solve import SWEEP, cross_entropy, logits, solve, standardiser, sweep, sweep_name
 from cuewise.probes.task import Task, classify
@@ -104,6 +113,8 @@ class Linear(ProbeKind):
         if self.preset is None:
             if self.augment or self.epochs is not None:
                 raise UserError("--augment and --epochs belong to a preset: add --preset ns, moco or looc")
+            if few := too_few(np.asarray(task.fitted.labels), task.fitted.classes):
+                print(f"WARNING: {few}", file=sys.stderr, flush=True)
             return classify(task, LinearProbe(seed=task.seed))
         chosen = schedule(self.preset).lasting(self.epochs)
         if self.augment:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -130,6 +131,24 @@ def check_training_set(X: Any, y: Any) -> tuple[Features, Labels, NDArray[Any]]:
     if len(y) == 0 or numbers.min() < 0 or len(np.unique(numbers)) < 2:
         raise UserError("a probe needs labelled images of at least two classes: one folder per class")
     return X, numbers, classes
+
+
+FEWEST = 5  # training images per class below which a linear probe says little
+
+
+def too_few(labels: Labels, classes: Sequence[str]) -> str:
+    """A doubt about classes of a few training images; empty without one. Deviations of so few features are mostly noise, and
+    dividing by them costs a linear probe more than it costs neighbours."""
+    counts = np.bincount(labels[labels >= 0], minlength=len(classes))
+    few = [name for name, n in zip(classes, counts) if 0 < n < FEWEST]
+    if not few:
+        return ""
+    which = ", ".join(few[:4]) + (", …" if len(few) > 4 else "")
+    least = int(counts[counts > 0].min())
+    return (
+        f"{len(few)} of {len(classes)} classes have fewer than {FEWEST} training images ({which}; the fewest: {least}), too few "
+        "for a linear probe: its scores may be far below what the encoder can do; give more images, or read the k-NN scores"
+    )
 
 
 def held_out(
