@@ -84,7 +84,7 @@ def test_the_sentence_of_two_models_says_on_how_few_images(tmp_path: Path) -> No
 
 
 def test_every_image_known_says_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    images = str(photos(tmp_path / "set", 4))
+    images = str(photos(tmp_path / "set", 8))
     result = audit(ENCODER, out=str(tmp_path / "a"), train=images, test=images, only="accuracy", size=32)
     assert "classes (" not in capsys.readouterr().err
     assert document(tmp_path / "a")["warnings"] == []
@@ -115,7 +115,7 @@ def test_names_but_for_case(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
 
 
 def test_training_classes_but_for_case(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    train = photos(tmp_path / "train", 4, classes=("ant", "Ant", "cat"))
+    train = photos(tmp_path / "train", 5, classes=("ant", "Ant", "cat"))
     test = photos(tmp_path / "test", 3, seed=1, classes=("ant", "cat"))
     audit(ENCODER, out=str(tmp_path / "a"), train=str(train), test=str(test), only="accuracy", size=32)
     line = "the training images: Ant is ant but for case or spaces: rename the folder, or they are learnt as two classes"

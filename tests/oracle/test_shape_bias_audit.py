@@ -36,7 +36,7 @@ SAID = {
 class Asked:
     """A subject: what the audit reads of it, and the pictures that it saves."""
 
-    name, seed, answers_by, train = "m", 3, "probe", "the training set"
+    name, seed, answers_by, train, base = "m", 3, "probe", "the training set", None
 
     def __init__(
         self, names: dict[str, str] = SAID, classes: tuple[str, ...] = KNOWN, **options: Any
