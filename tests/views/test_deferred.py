@@ -25,8 +25,7 @@ from cuewise.views import (
     apply,
     batched,
 )
-from cuewise.views.deferred import DeferredViews, packed_patches, packed_views
-from cuewise.views.transform import ViewsParams
+from cuewise.views.deferred import DeferredViews, packed_views
 
 CPU = torch.device("cpu")
 RECIPE = replace(RECIPES["moco-v2"], size=48)
@@ -147,9 +146,9 @@ def test_patches_equal_the_hosts_bytes(augment: tuple[Any, ...]) -> None:
     rng = np.random.default_rng(2)
     views = rng.integers(0, 256, (4, 32, 32, 3), dtype=np.uint8)
     drawn = [patches.sample(rng, 32, 32, 32, (3, 20), augment=augment) for _ in range(8)]  # two of each
-    listed = [ViewsParams({}, {"n": tuple(drawn[2 * i : 2 * i + 2])}) for i in range(4)]
     x = torch.from_numpy(views).float().repeat_interleave(2, 0)
-    found = batched.patched(x, *packed_patches(listed, "n")).numpy()
+    kind = PatchNegative(count=2)
+    found = kind.render_packed(x, kind.packed(drawn)).numpy()
     wanted = np.stack([patches.apply(views[i // 2], p) for i, p in enumerate(drawn)])
     assert np.array_equal(found, wanted)
 

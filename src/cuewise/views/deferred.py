@@ -14,15 +14,13 @@ import torch
 from torch import Tensor
 
 from cuewise.cues.diffusion import Diffusion
-from cuewise.cues.patches import PatchParams
 from cuewise.data import Batch, Sample, Shown
 from cuewise.errors import UserError
 from cuewise.views import batched
-from cuewise.views.negatives import PatchNegative
 from cuewise.views.operations import ORDERS, hue_shift
 from cuewise.views.params import ViewParams
 from cuewise.views.suppress import suppressor
-from cuewise.views.transform import Views, ViewsParams
+from cuewise.views.transform import Views
 
 SOURCE, DRAWN = "deferred.source", "deferred.drawn"
 
@@ -42,20 +40,12 @@ class DrawnViews(NamedTuple):
     steps: Tensor  # N, of diffusion, 0 for none
 
 
-class DrawnPatches(NamedTuple):
-    """What was drawn for M patch negatives of each image, N·M rows; see PatchParams."""
-
-    sides: Tensor
-    corners: Tensor  # N·M×T×2, zero behind the last patch
-    turns: Tensor  # N·M×T×3
-
-
 class DrawnBatch(NamedTuple):
     """Everything a device needs beside the images."""
 
     sizes: Tensor  # N×2: height, width
     views: dict[str, DrawnViews]
-    patches: dict[str, DrawnPatches]
+    negatives: dict[str, Any]  # role → what the kind packed
 
 
 @dataclass(frozen=True)
@@ -80,8 +70,8 @@ class DeferredViews:
                 if getattr(cue, "mode", "channel") != "channel":
                     raise _refusal(f"suppress.mode={getattr(cue, 'mode', '')} is made on the host")
         for negative in self.views.negatives:
-            if not isinstance(negative, PatchNegative):
-                raise _refusal(f"--negatives {negative.name} are made on the host; patch negatives are not")
+            if not negative.on_device:
+                raise _refusal(f"--negatives {negative.name} are made on the host")
 
     def __call__(self, sample: Sample, rng: np.random.Generator) -> Shown:
         params = self.views.drawn(sample, rng)
@@ -100,7 +90,7 @@ class DeferredViews:
         batch.facts[DRAWN] = DrawnBatch(
             torch.from_numpy(shapes),
             {role: packed_views([d.positives[role] for d in drawn]) for role in roles},
-            {n.role: packed_patches(drawn, n.role) for n in self.views.negatives},
+            {n.role: n.packed([p for d in drawn for p in d.negatives[n.role]]) for n in self.views.negatives},
         )
         return batch
 
@@ -116,10 +106,9 @@ class DeferredViews:
             views[view.role] = shown.to(torch.uint8)
             for negative in self.views.negatives:
                 if negative.source == view.role:
-                    made = drawn.patches[negative.role]
-                    count = len(made.sides) // len(shown)
-                    patched = batched.patched(shown.repeat_interleave(count, 0), *made)
-                    negatives[negative.role] = patched.to(torch.uint8).unflatten(0, (len(shown), count))
+                    of = shown.repeat_interleave(negative.count, 0)
+                    made = negative.render_packed(of, drawn.negatives[negative.role])
+                    negatives[negative.role] = made.to(torch.uint8).unflatten(0, (len(shown), negative.count))
         made_of = {n.role: negatives[n.role] for n in self.views.negatives}
         return replace(batch, views={**views, **made_of}, facts=facts)
 
@@ -164,20 +153,6 @@ def packed_views(drawn: Sequence[ViewParams]) -> DrawnViews:
         torch.tensor([p.rotation // 90 for p in drawn]),
         torch.tensor([int(dict(p.suppress.drawn)["steps"]) if p.suppress else 0 for p in drawn]),
     )
-
-
-def packed_patches(drawn: Sequence[ViewsParams], role: str) -> DrawnPatches:
-    """The patch negatives of one role of all images of a batch, image by image."""
-    each: list[PatchParams] = [p for d in drawn for p in d.negatives[role]]
-    most = max(len(p.tops) for p in each)
-    corners, turns = (torch.zeros(len(each), most, n, dtype=torch.int64) for n in (2, 3))
-    for row, p in enumerate(each):
-        n = len(p.tops)
-        corners[row, :n] = torch.tensor([p.tops, p.lefts]).T
-        for column, values in enumerate((p.turns, p.vflips, p.hflips)):
-            if values:
-                turns[row, :n, column] = torch.tensor(values)
-    return DrawnPatches(torch.tensor([p.patch for p in each]), corners, turns)
 
 
 def _refusal(why: str) -> UserError:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from torch import Tensor
 
 from cuewise.data import Dataset, Sample
 from cuewise.errors import UserError
@@ -40,6 +41,9 @@ class Negative(ABC):
     reads: ClassVar[tuple[str, ...]] = ()  # the run's options that this kind reads
     is_image: ClassVar[bool] = True  # False: the method takes it from its own batch
     of_image: ClassVar[bool] = True  # False: it is made of the view alone
+    on_device: ClassVar[bool] = (
+        False  # True: `packed` and `render_packed` make it for whole batches (loop.views=device)
+    )
 
     source: str = "query"  # role of the view it is made of
     count: int = 1  # negatives per view
@@ -65,6 +69,14 @@ class Negative(ABC):
     @abstractmethod
     def render(self, origin: Origin, drawn: Any, number: int) -> Pixels:
         """Negative `number` of the view, S×S×3."""
+
+    def packed(self, drawn: Sequence[Any]) -> Any:
+        """What was drawn for all negatives of a batch, image by image, as tensors in host memory."""
+        raise NotImplementedError  # where on_device is false
+
+    def render_packed(self, views: Tensor, packed: Any) -> Tensor:
+        """N×S×S×3 of as many views, whole grey levels as float32, on the device of the views."""
+        raise NotImplementedError
 
     def doubts(self, size: int) -> list[str]:
         """What a user should know before training with these negatives on size×size views."""
