@@ -33,7 +33,7 @@ BENCHMARKS: dict[str, tuple[list[str], dict[str, str]]] = {
     "suppress": ([], {}),
     "memory": ([], {}),
     "page_faults": ([], ONE_THREAD),
-    "scaling": (["--rounds", "5"], {}),
+    "scaling": ([], {}),
     "growth": ([], ONE_THREAD),
     "views": (["--loader"], ONE_THREAD),
     "shapes": ([], ONE_THREAD),
