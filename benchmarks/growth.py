@@ -86,7 +86,9 @@ def steps(points: list[Point]) -> dict[str, Callable[[], None]]:
     """A warm step of each point."""
     out = {}
     for name, settings in points:
-        out[name] = training_step(merge(BASE, settings))
+        # settings of one method are refused with another
+        base = {k: v for k, v in BASE.items() if k != BASE["method"] or "method" not in settings}
+        out[name] = training_step(merge(base, settings))
         out[name]()
         out[name]()
     return out

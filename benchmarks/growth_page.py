@@ -36,9 +36,10 @@ number is the time per image (for a zip: per opening) over that of the first set
 CURVES = """
 ![Time per image against the setting, each over its first](images/growth.svg)
 
-A side of the views twice as long is four times the pixels; batch, queue and α are nearly free; a patch negative or an
-augmentation left out is one more view through a network; weights grow with the square of the width. `cuewise pretrain …
---dry-run` estimates your run, `cuewise cost MODEL` your model.
+Twice the side of the views is four times the pixels, and nearly four times the time. Larger batches cost no more per image, and
+α costs nothing; a queue costs little until it is long beside the network. A patch negative is one more forward pass, an
+augmentation left out one more view of the key network.
+`cuewise pretrain … --dry-run` estimates your run, `cuewise cost MODEL` your model.
 
 """
 BEYOND = """
