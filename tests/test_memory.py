@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import gc
+import importlib
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
+
+from cuewise.data import open_data
+from cuewise.errors import UserError
 
 PROGRAM = """
 import resource, sys
@@ -35,3 +41,22 @@ def test_a_step_uses_the_memory_of_the_step_before(chosen: bool) -> None:
     pages = 5 * 8 * 4_000_000 // os.sysconf("SC_PAGE_SIZE")
     assert (kept == "True") != chosen
     assert (int(faults) < pages / 10) != chosen
+
+
+def test_the_collector_is_as_before_after_a_set_is_opened(tmp_path: Path) -> None:
+    module, seen = importlib.import_module("cuewise.data.open"), []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "open_sources", lambda spec: seen.append(gc.isenabled()) or [])
+        with pytest.raises(ValueError, match="at least one"):  # no source
+            module.open_data("anything")
+    assert seen == [False]
+    assert gc.isenabled()
+    with pytest.raises(UserError):
+        open_data(tmp_path / "nowhere")
+    assert gc.isenabled()
+    gc.disable()
+    try:
+        open_data("shapes?n=2")
+        assert not gc.isenabled()
+    finally:
+        gc.enable()

@@ -23,6 +23,7 @@ from cuewise.data.source import Source
 from cuewise.data.subset import Subset, split_classes
 from cuewise.errors import UserError, nearest
 from cuewise.folders import is_embedded
+from cuewise.memory import uncollected
 
 KINDS = (
     "a folder of images, a .zip (or a folder inside one: set.zip/photo), .tar shards (shards-{000..099}.tar), "
@@ -38,9 +39,10 @@ def open_data(data: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -
     if not given:
         raise UserError(f"no image set given; give {KINDS}")
     sources: list[Source] = []
-    for item in given:
-        sources += open_sources(os.fspath(item))
-    return Dataset(sources)
+    with uncollected():
+        for item in given:
+            sources += open_sources(os.fspath(item))
+        return Dataset(sources)
 
 
 def open_sources(spec: str) -> list[Source]:
