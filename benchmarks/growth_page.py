@@ -16,15 +16,15 @@ COLOURS = (
     "#1f6feb",
     "#d1242f",
     "#1a7f37",
-    "#9a6700",
+    "#57606a",
     "#8250df",
-    "#0969da",
+    "#bf8700",
     "#bf3989",
     "#57606a",
     "#1f2328",
     "#fb8f44",
 )
-WIDE, HIGH, LEFT, RIGHT, TOP, FOOT = 860, 420, 56, 330, 24, 48
+WIDE, HIGH, LEFT, RIGHT, TOP, FOOT = 900, 420, 56, 370, 24, 48
 HEAD = """# How cost grows
 
 Written by `python benchmarks/run.py growth` ({date}, commit {commit}, {cores} cores), from {rounds} interleaved repetitions;
