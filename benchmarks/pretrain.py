@@ -1,6 +1,6 @@
 """`cuewise pretrain` from a zip of 64 px JPEGs, data included: images/s over what the bare backbone could do.
 
-    python benchmarks/pretrain.py [--images 1280] [--rounds 3]
+    python benchmarks/pretrain.py [--images 1280] [--rounds 3] [--workers 0]
 
 The bound (query forward + backward, key forward of the bare backbone) is timed before and after each run.
 """
@@ -34,7 +34,7 @@ def write_zip(file: Path, images: int) -> None:
             archive.writestr(f"{i:06d}.jpg", buffer.getvalue())
 
 
-def one(folder: Path, images: int, number: int, bare: object) -> float:
+def one(folder: Path, images: int, number: int, bare: object, workers: str) -> float:
     """Share of the bound that a run reaches, the first two rows left out as warm-up."""
     before = statistics.median(clock(bare) for _ in range(3))  # type: ignore[arg-type]
     out = folder / f"run{number}"
@@ -45,6 +45,7 @@ def one(folder: Path, images: int, number: int, bare: object) -> float:
         size=64,
         batch_size=BATCH,
         epochs=2,
+        workers=workers,
         set=[f"moco.queue={QUEUE}", "loop.log_every=5"],
     )
     after = statistics.median(clock(bare) for _ in range(3))  # type: ignore[arg-type]
@@ -59,6 +60,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--images", type=int, default=1280)
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--workers", default="auto", help="of `cuewise pretrain`")
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -66,7 +68,7 @@ def main() -> None:
         write_zip(folder / "images.zip", args.images)
         bare = bound("resnet18", 64)
         bare()
-        shares = [one(folder, args.images, i, bare) for i in range(args.rounds)]
+        shares = [one(folder, args.images, i, bare, args.workers) for i in range(args.rounds)]
     row(
         "`cuewise pretrain` from a zip of JPEGs, ResNet-18 at 64 px",
         "the bare backbone",
