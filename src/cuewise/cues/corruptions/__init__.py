@@ -9,6 +9,8 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import cached_property, partial
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -26,12 +28,24 @@ SMALLEST = 8
 
 @dataclass(frozen=True)
 class Corruption:
-    """A named corruption; `in_mce` is false for the four that do not count in the mean corruption error."""
+    """A named corruption; `in_mce` is false for the four that do not count in the mean corruption error.
+
+    function: of the source and the severity, and of a generator where it draws random numbers
+    """
 
     name: str
     family: str
     in_mce: bool
-    function: Callable[[CorruptionInput, int, np.random.Generator], Bytes]
+    function: Callable[..., Bytes]
+
+    @cached_property
+    def draws(self) -> bool:
+        return "rng" in signature(self.function).parameters
+
+    def apply(self, source: CorruptionInput, severity: int, rng: Callable[[], np.random.Generator]) -> Bytes:
+        """The corrupted image; the generator is made only where it is used."""
+        more = (rng(),) if self.draws else ()
+        return source.finish(self.function(source, severity, *more))
 
 
 # by family: those that count in the mean corruption error, and an extra one
@@ -93,7 +107,7 @@ def corrupt(
     source = CorruptionInput(
         image, severities=(severity,), scale_to_image=scale_to_image, frost_images=frost_images
     )
-    return source.finish(CORRUPTIONS[name].function(source, severity, rng))
+    return CORRUPTIONS[name].apply(source, severity, lambda: rng)
 
 
 def variants(
@@ -119,5 +133,5 @@ def variants(
     )
     for corruption in chosen:
         for severity in strengths:
-            rng = corruption_rng(seed, name, corruption, severity)
-            yield corruption, severity, source.finish(CORRUPTIONS[corruption].function(source, severity, rng))
+            rng = partial(corruption_rng, seed, name, corruption, severity)
+            yield corruption, severity, CORRUPTIONS[corruption].apply(source, severity, rng)

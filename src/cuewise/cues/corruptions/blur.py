@@ -36,11 +36,11 @@ def gaussian(image: Bytes, sigma: float, scale: float) -> Bytes:
     return as_bytes(np.asarray(blurred, dtype=np.float32), image.shape)
 
 
-def gaussian_blur(source: CorruptionInput, severity: int, rng: np.random.Generator) -> Bytes:
+def gaussian_blur(source: CorruptionInput, severity: int) -> Bytes:
     return gaussian(source.image, GAUSSIAN_BLUR[severity - 1], source.scale)
 
 
-def defocus_blur(source: CorruptionInput, severity: int, rng: np.random.Generator) -> Bytes:
+def defocus_blur(source: CorruptionInput, severity: int) -> Bytes:
     disk = defocus_disk(*DEFOCUS[severity - 1], source.scale)
     # one table of sums for all severities
     reach = max(defocus_disk(*row, source.scale).reach for row in DEFOCUS)
@@ -106,7 +106,7 @@ def _zoom_plan(height: int, width: int, severities: tuple[int, ...]) -> tuple[ND
     return rows, parts[0], columns, both, np.array(list(members.values()), np.uint64)
 
 
-def zoom_blur(source: CorruptionInput, severity: int, rng: np.random.Generator) -> Bytes:
+def zoom_blur(source: CorruptionInput, severity: int) -> Bytes:
     if severity not in source.zoomed:  # severities share most of their zooms: all that will be asked at once
         rows, row_parts, columns, column_parts, members = _zoom_plan(
             source.height, source.width, source.severities

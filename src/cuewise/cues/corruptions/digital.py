@@ -22,7 +22,7 @@ PIXELATE = (0.6, 0.5, 0.4, 0.3, 0.25)  # side of the small copy
 ELASTIC = (12.5, 16.25, 21.25, 25.0, 30.0)  # α; uniform moves of ±0.005 H, blurred with σ = 0.01 side
 
 
-def contrast(source: CorruptionInput, severity: int, rng: np.random.Generator) -> Bytes:
+def contrast(source: CorruptionInput, severity: int) -> Bytes:
     """(v − mean) · c + mean: a table of 256 values per channel."""
     c = CONTRAST[severity - 1]
     table = (np.arange(256)[:, None] - source.means) * c + source.means
@@ -85,7 +85,7 @@ def _bending_taps(side: int) -> Floats:
     return np.asarray(kernel / kernel.sum(), dtype=np.float32)
 
 
-def jpeg_compression(source: CorruptionInput, severity: int, rng: np.random.Generator) -> Bytes:
+def jpeg_compression(source: CorruptionInput, severity: int) -> Bytes:
     quality = JPEG[severity - 1]
     if source.is_rgb:
         return _jpeg(cv2.cvtColor(source.image, cv2.COLOR_RGB2BGR), quality, "RGB")
@@ -164,7 +164,7 @@ def mosaic(
             shown[e] = line[np.uint64(column_of[e])]
 
 
-def pixelate(source: CorruptionInput, severity: int, rng: np.random.Generator) -> Bytes:
+def pixelate(source: CorruptionInput, severity: int) -> Bytes:
     rows, row_of = _mosaic(source.height, PIXELATE[severity - 1])
     columns, column_of = _mosaic(source.width, PIXELATE[severity - 1])
     out = np.empty_like(source.image)
@@ -193,7 +193,7 @@ def stretch_saturation(pixels: Bytes, factor: Any, offset: Any, out: Bytes) -> N
         out[p, 2] = byte(high - slope * (top - b))
 
 
-def saturate(source: CorruptionInput, severity: int, rng: np.random.Generator) -> Bytes:
+def saturate(source: CorruptionInput, severity: int) -> Bytes:
     """More or less colour; an image without three channels has none, and is returned unchanged."""
     if not source.is_rgb:
         return source.image.copy()

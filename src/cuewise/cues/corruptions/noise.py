@@ -109,10 +109,17 @@ def _outcome(value: Any, number: Any, flat: NDArray[np.uint32]) -> Any:
 
 
 @njit(cache=True, nogil=True)
-def draw(values: Bytes, table: NDArray[np.uint32], seed: NDArray[np.uint64], out: Bytes) -> None:
-    """out[i] ~ law of values[i]; random numbers by xoshiro256++ (Blackman and Vigna) from four seed words."""
+def draw(values: Bytes, table: NDArray[np.uint32], seed: NDArray[np.uint64], out: Bytes) -> Any:
+    """out[i] ~ law of values[i]; random numbers by xoshiro256++ (Blackman and Vigna) from four seed words.
+
+    Returns what it read ahead, so that the reading is not optimised away.
+    """
     s0, s1, s2, s3 = seed[0], seed[1], seed[2], seed[3]
     flat = table.ravel()
+    # cells are read at random: they are in the cache once the table has been read in order
+    read = np.uint32(0)
+    for line in range(0, flat.size, 16):
+        read |= flat[line]
     one, pairs = np.uint64(1), np.uint64(values.size // 2)
     for i in range(pairs + one):
         total = s0 + s3
@@ -131,6 +138,7 @@ def draw(values: Bytes, table: NDArray[np.uint32], seed: NDArray[np.uint64], out
             break
         out[k] = _outcome(values[k], np.uint32(word), flat)
         out[k + one] = _outcome(values[k + one], np.uint32(word >> np.uint64(32)), flat)
+    return read
 
 
 @lru_cache(maxsize=32)

@@ -196,7 +196,7 @@ def lay_fog(image: Bytes, height_map: Floats, thin: Any, thick: Any, low: Any, o
                     laid[k + c] = byte(np.float32(values[k + c]) * thin + veil)
 
 
-def brightness(source: CorruptionInput, severity: int, rng: np.random.Generator) -> Bytes:
+def brightness(source: CorruptionInput, severity: int) -> Bytes:
     """V + c in HSV keeps hue and saturation, so it multiplies the pixel by min(V + c, 1) / V."""
     more = 255.0 * BRIGHTNESS[severity - 1]
     out = np.empty_like(source.image)
