@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from image_files import encoded, pixels
 
-from cuewise.data import Dataset, Loader, Shown, auto_workers, open_data, ordered
+from cuewise.data import Dataset, Loader, Shown, auto_workers, fills_cores, open_data, ordered
 from cuewise.data.embedded import ShapesSource
 from cuewise.data.plan import Plan, generator
 from cuewise.errors import UserError
@@ -70,10 +70,11 @@ def test_a_batch(ds):
     assert (batch.epoch, batch.step, batch.skipped) == (0, 0, [])
 
 
+@pytest.mark.parametrize("between_steps", [False, True], ids=["at any time", "between steps"])
 @pytest.mark.parametrize("workers", [1, 2, 3])
 @pytest.mark.slow
-def test_workers_change_nothing(ds, workers):
-    assert load(ds, workers) == load(ds, 0)
+def test_workers_change_nothing(ds, workers, between_steps):
+    assert load(ds, workers, between_steps=between_steps) == load(ds, 0)
 
 
 def test_seed_and_epoch_change_everything(ds):
@@ -273,3 +274,24 @@ def test_a_data_set_is_a_sequence_of_samples(ds):
 def test_auto_workers():
     assert 1 <= auto_workers() <= 8
     assert auto_workers(1000) == 1
+
+
+@pytest.mark.parametrize(
+    ("cores", "ranks", "beside", "between"), [(2, 1, 1, 2), (8, 2, 3, 4), (1, 1, 1, 1), (64, 1, 8, 8)]
+)
+def test_workers_between_steps_take_the_core_of_the_training_loop_as_well(
+    monkeypatch, cores, ranks, beside, between
+):
+    monkeypatch.setattr("cuewise.data.loader.usable_cores", lambda: cores)
+    assert auto_workers(ranks) == beside
+    assert auto_workers(ranks, between_steps=True) == between
+
+
+@pytest.mark.parametrize(
+    ("cores", "threads", "ranks", "fills"),
+    [(2, 2, 1, True), (2, 1, 1, False), (2, 1, 2, True), (8, 4, 1, False)],
+)
+def test_training_threads_fill_the_cores(monkeypatch, cores, threads, ranks, fills):
+    monkeypatch.setattr("cuewise.data.loader.usable_cores", lambda: cores)
+    monkeypatch.setattr(torch, "get_num_threads", lambda: threads)
+    assert fills_cores(ranks) is fills

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import textwrap
 import time
+from pathlib import Path
 
 import numpy as np
 import psutil
@@ -18,6 +19,7 @@ from torch.utils.data._utils import signal_handling
 from torch.utils.data.dataloader import _MultiProcessingDataLoaderIter
 
 from cuewise.data import Batch, Loader, Shown, open_data, workers
+from cuewise.data.gate import Gate
 from cuewise.errors import UserError
 
 pytestmark = pytest.mark.usefixtures("warm_start")
@@ -51,10 +53,11 @@ def looks_often(monkeypatch):
 
 
 @pytest.mark.kill
+@pytest.mark.parametrize("between_steps", [False, True], ids=["at any time", "between steps"])
 @pytest.mark.parametrize("workers", [1, 2])
-def test_a_killed_worker_costs_nothing_but_a_line(ds, workers, capfd):
+def test_a_killed_worker_costs_nothing_but_a_line(ds, workers, between_steps, capfd):
     before = {child.pid for child in alive()}
-    loader = Loader(ds, draw, batch_size=3, seed=1, workers=workers)
+    loader = Loader(ds, draw, batch_size=3, seed=1, workers=workers, between_steps=between_steps)
     got = []
     for k, batch in enumerate(loader.batches(epochs=4)):
         got.append(batch)
@@ -127,6 +130,56 @@ def test_workers_use_one_thread(ds):
     assert (batch.views["threads"] <= 1).all()
 
 
+def when(work):
+    """A transform that says when it was done, as time of the whole machine."""
+
+    def transform(sample, rng):
+        work()
+        return Shown({"when": np.array([time.monotonic()])})
+
+    return transform
+
+
+def compute(seconds=0.005):
+    end = time.process_time() + seconds
+    while time.process_time() < end:
+        pass
+
+
+def made_while_training(ds, transform, between_steps):
+    """The most images that two workers made during one of four steps of 0.2 seconds."""
+    stream = Loader(ds, transform, batch_size=5, seed=1, workers=2, between_steps=between_steps).batches(
+        epochs=2
+    )
+    trained, made = [], []
+    for batch, _ in zip(stream, range(8)):
+        made += batch.views["when"].flatten().tolist()
+        if len(trained) < 4:
+            begin = time.monotonic()
+            time.sleep(0.2)
+            trained.append((begin, begin + 0.2))
+    stream.close()
+    return max(sum(begin < t < end for t in made) for begin, end in trained)
+
+
+def test_workers_behind_the_gate_compute_between_steps_only(ds):
+    """Each may finish the image that it was at when the gate closed."""
+    assert made_while_training(ds, when(compute), between_steps=True) <= 2
+    assert made_while_training(ds, when(compute), between_steps=False) > 2
+
+
+@pytest.mark.skipif(not Path("/proc/self/schedstat").exists(), reason="this system does not tell who sleeps")
+def test_workers_that_wait_for_a_disk_do_not_wait_at_the_gate(ds):
+    assert made_while_training(ds, when(lambda: time.sleep(0.02)), between_steps=True) > 2
+
+
+def test_a_gate_without_its_owner_is_open():
+    gate = Gate()
+    gate.enter()
+    with gate.turn():
+        pass
+
+
 def niceness(sample, rng):
     return Shown({"nice": np.array([os.nice(0)])})
 
@@ -138,6 +191,9 @@ def test_workers_yield_to_training_on_the_same_cores(ds, pin, monkeypatch):
     monkeypatch.setattr(workers, "YIELDING", YIELDING)
     batch = next(Loader(ds, niceness, batch_size=3, seed=1, workers=1, pin=pin).batches())
     assert (batch.views["nice"] == os.nice(0) + (0 if pin else 10)).all()
+    if not pin:
+        batch = next(Loader(ds, niceness, batch_size=3, seed=1, workers=1, between_steps=True).batches())
+        assert (batch.views["nice"] == os.nice(0) + 10).all()
 
 
 INTERRUPTED = """

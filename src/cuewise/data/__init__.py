@@ -3,7 +3,7 @@
 from cuewise.data.batches import Batch, Transform
 from cuewise.data.dataset import Dataset
 from cuewise.data.decode import BrokenImage, Image, SmallestCrop, decode
-from cuewise.data.loader import Loader, auto_workers, ordered
+from cuewise.data.loader import Loader, auto_workers, fills_cores, ordered
 from cuewise.data.noisy_labels import Noise, NoisyLabels, noisy
 from cuewise.data.open import open_data
 from cuewise.data.sample import Boxes, Facts, Sample, Shown, no_boxes
@@ -26,6 +26,7 @@ __all__ = [
     "Transform",
     "auto_workers",
     "decode",
+    "fills_cores",
     "no_boxes",
     "noisy",
     "open_data",

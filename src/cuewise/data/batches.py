@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -90,6 +91,7 @@ class BatchMaker:
 
     def __init__(self, ds: Dataset, transform: Transform, plan: Plan, *, substitute: bool = True) -> None:
         self.ds, self.transform, self.plan, self.substitute = ds, transform, plan, substitute
+        self.turn: Callable[[], AbstractContextManager[None]] = nullcontext  # around each image; see gate.py
         self._known: dict[int, BrokenImage] = {}  # found broken by this process
 
     def __getitem__(self, key: tuple[int, int]) -> Batch:
@@ -118,12 +120,13 @@ class BatchMaker:
         views: dict[str, Tensor] = {}
         facts: dict[str, list[Any]] = {}
         for i in wanted.tolist():
-            sample = self._readable(i, broken)
-            if sample is None:
-                continue
-            # The place in the plan, not the image used, names the stream: a substitute that is in the batch
-            # in its own right gets other random numbers there.
-            shown = self.transform(sample, generator(self.plan.seed, epoch, i))
+            with self.turn():
+                sample = self._readable(i, broken)
+                if sample is None:
+                    continue
+                # The place in the plan, not the image used, names the stream: a substitute that is in the batch
+                # in its own right gets other random numbers there.
+                shown = self.transform(sample, generator(self.plan.seed, epoch, i))
             if not used:
                 views = {role: _reserve(len(wanted), np.asarray(a)) for role, a in shown.views.items()}
                 facts = {name: [] for name in ("label", *shown.facts)}

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 
+import torch
+
 from cuewise.data.batches import Batch, BatchMaker, Transform
 from cuewise.data.dataset import Dataset
 from cuewise.data.plan import Keys, Plan
@@ -12,16 +14,28 @@ from cuewise.data.workers import run
 from cuewise.errors import UserError
 
 
-def auto_workers(ranks: int = 1) -> int:
-    """Worker processes per rank: this rank's share of the usable cores, less one for the training loop, 1…8."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return max(1, min(8, cores // ranks - 1))
+def usable_cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def auto_workers(ranks: int = 1, between_steps: bool = False) -> int:
+    """Worker processes per rank: this rank's share of the usable cores, less one for the training loop, 1…8.
+
+    between_steps: the training loop needs none while they compute
+    """
+    return max(1, min(8, usable_cores() // ranks - (0 if between_steps else 1)))
+
+
+def fills_cores(ranks: int = 1) -> bool:
+    """Whether the threads of a training step on the processor leave no core to loader processes."""
+    return torch.get_num_threads() * ranks >= usable_cores()
 
 
 class Loader:
     """Batches of `transform(sample, rng)` over shuffled images, made by worker processes.
 
-    `batch_size` is global; each of `world` ranks gets its contiguous share of every batch.
+    `batch_size` is global; each of `world` ranks gets its contiguous share of every batch. With `between_steps` workers
+    compute only while a batch is waited for.
     """
 
     def __init__(
@@ -37,11 +51,12 @@ class Loader:
         rank: int = 0,
         world: int = 1,
         pin: bool = False,
+        between_steps: bool = False,
     ) -> None:
         check_sizes(len(ds), batch_size, world, drop_last)
         self.plan = Plan(len(ds), batch_size, seed, shuffle, drop_last, rank, world)
         self.maker = BatchMaker(ds, transform, self.plan)
-        self.workers, self.pin = workers, pin
+        self.workers, self.pin, self.between_steps = workers, pin, between_steps
         self._reported: set[int] = set()
 
     @property
@@ -51,7 +66,8 @@ class Loader:
 
     def batches(self, epoch: int = 0, step: int = 0, epochs: int = 1) -> Iterator[Batch]:
         """All batches from (epoch, step) to the end of epoch `epochs` − 1, with one set of workers."""
-        for batch in run(self.maker, Keys(self.plan.steps, epoch, step, epochs), self.workers, self.pin):
+        keys = Keys(self.plan.steps, epoch, step, epochs)
+        for batch in run(self.maker, keys, self.workers, self.pin, self.between_steps):
             fresh = [(i, name, why) for i, name, why in batch.broken if i not in self._reported]
             self._reported.update(i for i, _, _ in fresh)
             batch.skipped = [(name, why) for _, name, why in fresh]

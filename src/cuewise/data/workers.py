@@ -14,24 +14,32 @@ import sys
 import threading
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
+from functools import partial
 from typing import Any
 
 import torch
-from torch.utils.data import DataLoader
+from torch.utils.data import DataLoader, get_worker_info
 from torch.utils.data._utils import signal_handling
 
 from cuewise.data.batches import Batch, BatchMaker
+from cuewise.data.gate import Gate
 from cuewise.data.parent import end_with_parent
 from cuewise.data.plan import Keys
 from cuewise.errors import UserError
 
 RESTARTS = 5  # in a row, without one batch between them
 YIELDING = 10  # added to the niceness of workers that share the cores with training
+METHOD = "fork" if "fork" in multiprocessing.get_all_start_methods() else "spawn"
 
 
-def run(maker: BatchMaker, keys: Keys, workers: int, pin: bool = False) -> Iterator[Batch]:
-    """The batches of `keys`, in order; a killed worker costs time and one line on stderr, nothing else."""
+def run(
+    maker: BatchMaker, keys: Keys, workers: int, pin: bool = False, between_steps: bool = False
+) -> Iterator[Batch]:
+    """The batches of `keys`, in order; a killed worker costs time and one line on stderr, nothing else.
+
+    between_steps: workers compute only while a batch is waited for (gate.py)
+    """
     if workers < 1:
         for key in keys:
             yield _checked(maker[key])
@@ -40,14 +48,15 @@ def run(maker: BatchMaker, keys: Keys, workers: int, pin: bool = False) -> Itera
     if len(keys):
         maker.warm_up()
     while len(keys):
-        stream = _start(maker, keys, workers, pin)
+        gate = Gate() if between_steps and METHOD == "fork" else None
+        stream = _start(maker, keys, workers, pin, gate)
         try:
-            for batch in _until_killed(stream):
+            for batch in _until_killed(stream, gate):
                 failures = 0
                 keys = keys.rest()
                 yield _checked(batch)
         finally:
-            killed = _stop(stream)
+            killed = _stop(stream, gate)
         if len(keys):
             failures += 1
             _say(killed, failures)
@@ -59,17 +68,17 @@ def _checked(batch: Batch) -> Batch:
     return batch
 
 
-def _start(maker: BatchMaker, keys: Keys, workers: int, pin: bool) -> Any:
+def _start(maker: BatchMaker, keys: Keys, workers: int, pin: bool, gate: Gate | None) -> Any:
     warnings.filterwarnings("ignore", message="This DataLoader will create")  # the user chose the number
-    method = "fork" if "fork" in multiprocessing.get_all_start_methods() else "spawn"
+    yielding = prepare_worker if pin else prepare_yielding_worker
     loader: DataLoader[Any] = DataLoader(
         maker,  # type: ignore[arg-type]  # keys are pairs, not integers
         batch_size=None,  # a worker makes a whole batch
         sampler=keys,
         num_workers=min(workers, len(keys)),
         collate_fn=_same,  # type: ignore[arg-type]
-        worker_init_fn=prepare_worker if pin else prepare_yielding_worker,
-        multiprocessing_context=method,
+        worker_init_fn=partial(prepare_gated_worker, gate) if gate else yielding,
+        multiprocessing_context=METHOD,
         prefetch_factor=2,
         pin_memory=pin,
     )
@@ -122,11 +131,21 @@ def prepare_yielding_worker(number: int) -> None:
     os.nice(YIELDING)
 
 
-def _until_killed(stream: Any) -> Iterator[Batch]:
+def prepare_gated_worker(gate: Gate, number: int) -> None:
+    """The same for a worker that computes between training steps: it waits before each image."""
+    prepare_yielding_worker(number)
+    gate.enter()
+    info = get_worker_info()
+    assert info is not None
+    info.dataset.turn = gate.turn  # type: ignore[attr-defined]
+
+
+def _until_killed(stream: Any, gate: Gate | None) -> Iterator[Batch]:
     """Batches until the end, or until a worker is found dead; other errors pass."""
     while True:
         try:
-            batch = next(stream)
+            with gate.opened() if gate else nullcontext():
+                batch = next(stream)
         except StopIteration:
             return
         except Exception:
@@ -143,9 +162,13 @@ def _killed(stream: Any, patience: float = 0.0) -> list[int]:
     return [-worker.exitcode for worker in stream._workers if worker.exitcode and worker.exitcode < 0]
 
 
-def _stop(stream: Any) -> list[int]:
+def _stop(stream: Any, gate: Gate | None) -> list[int]:
     killed = _killed(stream)
+    if gate is not None:
+        gate.open()
     stream._shutdown_workers()
+    if gate is not None:
+        gate.close()
     return killed
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 from cuewise.config import Config, complete, difference, merge, read_yaml, refuse_code, resolve
-from cuewise.data import Dataset, Loader, auto_workers, open_data
+from cuewise.data import Dataset, Loader, auto_workers, fills_cores, open_data
 from cuewise.data.parts import warn_of_parts
 from cuewise.encoders.recompute import recompute_blocks
 from cuewise.errors import UserError
@@ -259,15 +259,18 @@ def build(config: Config, out: Path, data: Dataset, fabric: Any, observers: Obse
     module, *wrapped = fabric.setup(method, *optimizers)
     optimizer = wrapped[0] if len(wrapped) == 1 else OptimizerGroup(wrapped)
     deferred = DeferredViews(views) if config.loop.views == "device" else None
+    ranks = max(1, fabric.world_size // config.num_nodes)  # on this machine
+    between_steps = fabric.device.type == "cpu" and fills_cores(ranks)
     loader = Loader(
         shown,
         deferred or views,
         batch_size=config.batch_size,
         seed=config.seed,
-        workers=worker_count(config.workers, fabric.world_size),
+        workers=worker_count(config.workers, ranks, between_steps),
         rank=fabric.global_rank,
         world=fabric.world_size,
         pin=fabric.device.type == "cuda",
+        between_steps=between_steps,
     )
     val = open_data(config.val) if config.val else None
     if val is not None and val.labels is None:
@@ -332,10 +335,10 @@ def check_facts(config: Config, data: Dataset) -> None:
             )
 
 
-def worker_count(text: str, ranks: int = 1) -> int:
+def worker_count(text: str, ranks: int = 1, between_steps: bool = False) -> int:
     """--workers: auto or a number."""
     if text == "auto":
-        return auto_workers(ranks)
+        return auto_workers(ranks, between_steps)
     if not text.isdigit():
         raise UserError(f"--workers {text}: auto, or a number (0 loads in the training process)")
     return int(text)
