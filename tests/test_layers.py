@@ -58,3 +58,12 @@ def test_what_stands_beside_the_packages_is_no_way_round() -> None:
         if order.index(far) > order.index(own)
     ]
     assert wrong == []
+
+
+def test_nothing_leans_on_what_leans_on_it() -> None:
+    """Also between packages and the modules beside them, and for imports inside functions."""
+    files = {file: file.relative_to(PACKAGE).parts[0].removesuffix(".py") for file in PACKAGE.rglob("*.py")}
+    needs: dict[str, set[str]] = {}
+    for file, own in files.items():
+        needs.setdefault(own, set()).update(imported(file) - {own})
+    assert [(a, b) for a in needs for b in needs[a] if a < b and a in needs.get(b, ())] == []

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from cuewise.errors import UserError
+from cuewise.text_table import aligned, image_counts, number
 
 
 class Result(dict[str, Any]):
@@ -109,12 +110,7 @@ def side_by_side(columns: list[str], rows: list[list[Any]], n: list[list[int | N
     cells = [[row[0], *map(number, row[1:])] for row in rows]
     if n is None:
         return aligned([columns, *cells])
-    return aligned([[*columns, "n"], *([*line, counted(own)] for line, own in zip(cells, n))])
-
-
-def counted(counts: list[int | None]) -> str:
-    """The n of each model, once where it is the same."""
-    return " / ".join(dict.fromkeys("–" if c is None else f"{c:,}" for c in counts))
+    return aligned([[*columns, "n"], *([*line, image_counts(own)] for line, own in zip(cells, n))])
 
 
 def _runs_text(runs: list[dict[str, Any]]) -> str:
@@ -122,17 +118,6 @@ def _runs_text(runs: list[dict[str, Any]]) -> str:
     columns = list(dict.fromkeys(k for run in runs for k in run))
     cells = [["" if run.get(c) is None else str(run[c]) for c in columns] for run in runs]
     return aligned([columns, *cells])
-
-
-def aligned(cells: list[list[str]]) -> str:
-    """Lines whose columns begin below each other."""
-    widths = [max(len(line[k]) for line in cells) for k in range(len(cells[0]))]
-    return "\n".join("  ".join(c.ljust(w) for c, w in zip(line, widths)).rstrip() for line in cells)
-
-
-def number(value: float | None) -> str:
-    """Four decimals; a dash for what was not measured."""
-    return "   –  " if value is None or not math.isfinite(value) else f"{value:.4f}"
 
 
 def plain(value: Any) -> Any:

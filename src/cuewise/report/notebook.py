@@ -13,7 +13,7 @@ from cuewise.report.markup import Html, el, join, name_of
 from cuewise.report.pictures import PictureFile, embed_all
 from cuewise.report.reading import ReadAudit, read_audits
 from cuewise.report.svg import can_draw, figure_svg, legend
-from cuewise.results import counted
+from cuewise.text_table import image_counts
 
 MOST_ROWS = 60  # of a table
 MOST_FIGURES = 6
@@ -38,7 +38,7 @@ def result_html(result: Mapping[str, Any], settings: str = "") -> Html:
         columns, rows = found["columns"], found["rows"]
         if "n" in found:
             columns = [*columns, "n"]
-            rows = [[*row, counted(n)] for row, n in zip(rows, found["n"])]
+            rows = [[*row, image_counts(n)] for row, n in zip(rows, found["n"])]
         parts.append(_table(columns, rows))
     elif "scores" in result:
         parts.append(_scores(result["scores"]))
