@@ -19,11 +19,15 @@ import yaml
 from PIL import Image
 
 from cuewise import UserError, pretrain
+from cuewise.config import complete, resolve
+from cuewise.data import open_data
 from cuewise.encoders import load_encoder
 from cuewise.train import loop
 from cuewise.train.environment import environment as environment_of_run
+from cuewise.train.fabric import Fabric
 from cuewise.train.log import read_metrics
 from cuewise.train.loop import LAYOUTS
+from cuewise.train.pretrain import build
 
 pytestmark = pytest.mark.usefixtures("warm_start")
 
@@ -465,3 +469,33 @@ def test_the_command_can_be_pasted_back(monkeypatch: pytest.MonkeyPatch) -> None
     words = ["cuewise", "reproduce", "--arms", "α = 2 separate", "it's", "--out", "a b"]
     monkeypatch.setattr(sys, "argv", words)
     assert shlex.split(environment_of_run()["command"]) == words
+
+
+@pytest.mark.parametrize(
+    ("asked", "cores", "threads", "count", "between"),
+    [
+        ("auto", 2, 2, 2, True),  # the step takes both cores: workers compute when it does not
+        ("auto", 2, 1, 1, False),
+        ("1", 2, 2, 1, False),  # one worker alone would leave a core idle between the steps
+        ("2", 2, 2, 2, True),
+        ("auto", 64, 64, 8, False),
+    ],
+)
+def test_loader_processes_compute_between_steps_where_training_takes_all_cores(
+    monkeypatch, asked, cores, threads, count, between
+):
+    for name in ("cuewise.data.loader", "cuewise.train.pretrain"):
+        monkeypatch.setattr(f"{name}.usable_cores", lambda: cores)
+    monkeypatch.setattr(torch, "get_num_threads", lambda: threads)
+    data = open_data("shapes?n=32&size=16")
+    settings = {
+        "model": "cuewise/resnet-tiny?width=8",
+        "size": 16,
+        "batch_size": 8,
+        "workers": asked,
+        "epochs": 1,
+    }
+    loader = build(
+        complete(resolve(settings), len(data)), Path(), data, Fabric(accelerator="cpu", devices=1)
+    ).loader
+    assert (loader.workers, loader.between_steps) == (count, between)

@@ -3,7 +3,7 @@
 from cuewise.data.batches import Batch, Transform
 from cuewise.data.dataset import Dataset
 from cuewise.data.decode import BrokenImage, Image, SmallestCrop, decode
-from cuewise.data.loader import Loader, auto_workers, fills_cores, ordered
+from cuewise.data.loader import Loader, auto_workers, fills_cores, ordered, usable_cores
 from cuewise.data.noisy_labels import Noise, NoisyLabels, noisy
 from cuewise.data.open import open_data
 from cuewise.data.sample import Boxes, Facts, Sample, Shown, no_boxes
@@ -31,4 +31,5 @@ __all__ = [
     "noisy",
     "open_data",
     "ordered",
+    "usable_cores",
 ]

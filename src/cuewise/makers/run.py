@@ -10,7 +10,7 @@ from typing import Any
 
 import cuewise
 from cuewise.cluster import load_ray
-from cuewise.data import Dataset, open_data
+from cuewise.data import Dataset, open_data, usable_cores
 from cuewise.data.subset import Subset
 from cuewise.data.unusable import say_unusable
 from cuewise.errors import UserError
@@ -207,7 +207,7 @@ def open_source(chosen: Maker, seed: int, src: Place | None, subset: Place | Non
 def worker_count(workers: str | int) -> int:
     """auto: one for each usable core; 0: none, everything in this process."""
     if workers == "auto":
-        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        return usable_cores()
     if not str(workers).isdigit():
         raise UserError(f"workers {workers!r}: auto or a number")
     return int(workers)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -14,6 +13,7 @@ from typing import Any
 import torch
 
 from cuewise.config import merge
+from cuewise.data import usable_cores
 from cuewise.data.overlap import identity
 from cuewise.errors import Interrupted, UserError
 from cuewise.files import write_json
@@ -154,7 +154,7 @@ def with_generator(lab: Lab, asked: Sequence[Study], generator: str | None) -> L
 
 def job_count(text: str) -> tuple[int, int]:
     """(processes, threads of each): auto is one single-threaded process per core, faster than one process on all."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    cores = usable_cores()
     if text == "auto":
         return (1, cores) if torch.cuda.is_available() else (cores, 1)
     if not text.isdigit() or int(text) < 1:

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 from cuewise.config import Config, complete, difference, merge, read_yaml, refuse_code, resolve
-from cuewise.data import Dataset, Loader, auto_workers, fills_cores, open_data
+from cuewise.data import Dataset, Loader, auto_workers, fills_cores, open_data, usable_cores
 from cuewise.data.parts import warn_of_parts
 from cuewise.encoders.recompute import recompute_blocks
 from cuewise.errors import UserError
@@ -260,17 +260,18 @@ def build(config: Config, out: Path, data: Dataset, fabric: Any, observers: Obse
     optimizer = wrapped[0] if len(wrapped) == 1 else OptimizerGroup(wrapped)
     deferred = DeferredViews(views) if config.loop.views == "device" else None
     ranks = max(1, fabric.world_size // config.num_nodes)  # on this machine
-    between_steps = fabric.device.type == "cpu" and fills_cores(ranks)
+    filled = fabric.device.type == "cpu" and fills_cores(ranks)
+    workers = worker_count(config.workers, ranks, filled)
     loader = Loader(
         shown,
         deferred or views,
         batch_size=config.batch_size,
         seed=config.seed,
-        workers=worker_count(config.workers, ranks, between_steps),
+        workers=workers,
         rank=fabric.global_rank,
         world=fabric.world_size,
         pin=fabric.device.type == "cuda",
-        between_steps=between_steps,
+        between_steps=filled and workers * ranks >= usable_cores(),  # else cores would be idle between steps
     )
     val = open_data(config.val) if config.val else None
     if val is not None and val.labels is None:
