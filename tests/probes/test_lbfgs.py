@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 
 import numpy as np
@@ -105,6 +106,8 @@ def test_a_curved_valley(start: tuple[float, float]) -> None:
 @pytest.mark.parametrize("start", [(-1.2, 1.0), (3.0, -4.0), (0.0, 0.0), (-0.5, 30.0)])
 def test_the_same_way_through_it_as_torch(start: tuple[float, float], steps: int) -> None:
     """In double precision, where rounding cannot hide another step."""
+    if steps < 3 and "max_ls" not in inspect.getsource(torch.optim.LBFGS.step):
+        pytest.skip("this torch searches along the last steps for longer than its evaluations allow")
     w = torch.tensor(start, dtype=torch.float64, requires_grad=True)
     solver = torch.optim.LBFGS(
         [w], max_iter=steps, tolerance_grad=1e-9, history_size=10, line_search_fn="strong_wolfe"
