@@ -227,6 +227,10 @@ def test_pictures_do_not_go_into_a_set_that_is_read(tmp_path: Path, monkeypatch:
     for out in (tmp_path / "out", tmp_path, tmp_path / "set2", tmp_path / "set" / "dog"):
         refuse_inside(out, ["shapes", f"{images}", "shapes:conflict?n=4", f"{tmp_path}/none"])
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for spec in ("~/set", "sketch=~/set?n=4"):  # the shell leaves it there after a "="
+        with pytest.raises(UserError, match="would become part of the set"):
+            refuse_inside(Path("set/x"), [spec])
     refuse_inside(Path("runs/x"), ["set", "conflict=set"])
     with pytest.raises(UserError, match=r"--out runs/x lies in \., whose images this command reads"):
         refuse_inside(Path("runs/x"), ["."])

@@ -213,7 +213,9 @@ def refuse_inside(out: Path, images: Iterable[str]) -> None:
     place = os.path.realpath(out) + os.sep
     for spec in images:
         whole = spec.partition("?")[0]
-        folder = whole if os.path.exists(whole) else whole.partition("=")[2]  # role=DATA
+        folder = os.path.expanduser(whole)
+        if not os.path.exists(folder):
+            folder = os.path.expanduser(whole.partition("=")[2])  # role=DATA
         if os.path.isdir(folder) and place.startswith(os.path.realpath(folder).rstrip(os.sep) + os.sep):
             raise UserError(
                 f"--out {out} lies in {folder}, whose images this command reads: what is written there would become part of "
@@ -230,7 +232,7 @@ def _file_of(spec: str) -> Path | None:
     """The file or folder on disk that a DATA or MODEL names, if it names one."""
     whole = spec.partition("?")[0]
     for text in (whole, spec.rpartition(":")[2].partition("?")[0], whole.partition("=")[2]):  # role=DATA
-        path = Path(text)
+        path = Path(os.path.expanduser(text))
         if not text:
             continue
         if path.exists():

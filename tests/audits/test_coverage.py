@@ -232,9 +232,23 @@ def test_files_of_the_changed_images_alone(tmp_path: Path) -> None:
     assert found["count"] == 14 - len(lost)
 
 
+def test_nothing_is_left_out_where_no_answers_are_asked_for(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    sets = {
+        "train": str(photos(tmp_path / "train", 2)),
+        "test": str(photos(tmp_path / "set", 4, classes=("fox", "owl"))),
+    }
+    audit(ENCODER, out=str(tmp_path / "a"), only="retrieval", size=32, **sets)
+    assert document(tmp_path / "a")["warnings"] == []
+    assert "WARNING" not in capsys.readouterr().err
+
+
 def test_two_cues_that_cannot_be_separated() -> None:
     assert "2 shapes" in inseparable([("a", "b"), ("b", "a"), ("a", "b")])
     assert "3 shapes" in inseparable([("a", "b"), ("b", "c"), ("c", "a")])
+    assert "three classes are needed" in inseparable([("a", "b"), ("b", "a")])
+    assert "combine each shape with several textures" in inseparable([("a", "b"), ("b", "c"), ("c", "a")])
     assert inseparable([("a", "b"), ("b", "a"), ("a", "c"), ("c", "a")]) == ""
     assert inseparable([("a", "x"), ("a", "y"), ("b", "x")]) == ""
 

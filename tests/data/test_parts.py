@@ -37,6 +37,8 @@ def test_the_part_that_was_meant_is_named(parts: Path, folder: Path) -> None:
     assert said.endswith(f"Did you mean {parts}/train?")
     assert doubt_parts(open_data(f"{parts}?n=40"), [f"{parts}?n=40"]).endswith(f"{parts}/train?n=40?")
     assert doubt_parts(open_data(str(folder)), [str(folder)]) == ""
+    joined = doubt_parts(open_data([str(folder), str(parts)]), [str(folder), str(parts)])
+    assert joined.endswith("classes are masks, train, val: are these parts of a set?")
 
 
 def test_verbs_that_use_labels_warn(

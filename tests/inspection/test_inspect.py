@@ -157,12 +157,27 @@ def test_the_terminal_names_broken_files_and_clues_that_are_left_out(
 
 def test_a_named_clue_that_the_set_lacks_is_refused(two: Path, tmp_path: Path) -> None:
     with pytest.raises(
-        UserError, match=r"--only silhouette: two lacks .*silhouette needs masks: give --masks"
+        UserError,
+        match=r"--only silhouette,position: two lacks .*silhouette needs masks: give --masks.*; position",
     ):
-        cuewise.inspect(two, out=tmp_path / "out", only="color,silhouette", workers=0)
+        cuewise.inspect(two, out=tmp_path / "out", only="silhouette,position", workers=0)
     assert not (tmp_path / "out" / "inspect.json").exists()
     both = inspect_sets([str(two), "shapes:scenes?n=20&size=32"], only=["position"])
     assert [set(s.lacking) for s in both] == [{"position"}, set()]  # one of the sets has it
+
+
+def test_what_one_set_or_one_clue_lacks_leaves_the_others(two: Path, tmp_path: Path) -> None:
+    out = cuewise.inspect(
+        [two, "shapes:scenes?n=20&size=32"], out=tmp_path / "sets", only="position", workers=0
+    )
+    assert [bool(s["clues"]) for s in out["sets"]] == [False, True]
+    assert out["sets"][0]["not_judged"] == "it lacks what is looked at"
+    assert (
+        "two: no clue was judged (it lacks what is looked at)."
+        in (tmp_path / "sets" / "report.html").read_text()
+    )
+    out = cuewise.inspect(two, out=tmp_path / "clues", only="color,silhouette", workers=0)
+    assert list(out["sets"][0]["clues"]) == ["color"]
 
 
 def test_what_is_not_shown_is_not_denied() -> None:

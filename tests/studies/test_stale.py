@@ -10,7 +10,7 @@ import pytest
 from cuewise import UserError, make
 from cuewise.data.overlap import identity
 from cuewise.studies.claims import HELD, LEANING, Claim, above
-from cuewise.studies.jobs import digest_of_start, job_of
+from cuewise.studies.jobs import digest_of_start, images_read, job_of
 from cuewise.studies.labs import SHAPES, TUNING, lab_of
 from cuewise.studies.measures.measure import find_measure
 from cuewise.studies.run import run_studies, with_method
@@ -57,13 +57,20 @@ def test_weights_are_found_wherever_a_model_names_them(tmp_path: Path) -> None:
     assert all(digest == before[0] for digest in before)
     (folder / "model.safetensors").write_bytes(b"two")
     assert all(digest_of_start(spec) != before[0] for spec in specs)
+    (folder / "model.safetensors").rename(folder / "pytorch_model.bin")
+    assert digest_of_start(f"hf:{folder}") != []
 
 
 def test_other_images_at_the_same_place_make_other_arms(tmp_path: Path) -> None:
     """Training images and copies made beforehand are known by content; embedded ones by their name."""
     train, copies = photos(tmp_path / "shapes-train", 2), photos(tmp_path / "copies", 2, seed=1)
     plain = {"data": [str(train)], "method": "moco", "batch_size": 2, "epochs": 1}
-    copied = {**plain, "suppress": {"name": "anisotropic", "copies": str(copies)}}
+    copied = {**plain, "suppress": {"name": "anisotropic", "copies": [str(copies)]}}
+    assert (
+        images_read(copied)
+        == images_read({**copied, "suppress": {"copies": str(copies)}})
+        == (str(train), str(copies))
+    )
 
     def places() -> list[str]:
         identity.cache_clear()  # as in a later call
@@ -75,6 +82,14 @@ def test_other_images_at_the_same_place_make_other_arms(tmp_path: Path) -> None:
     assert [a == b for a, b in zip(places(), before)] == [True, False]
     (train / "ant" / "ant0.jpg").write_bytes((train / "ant" / "ant1.jpg").read_bytes())
     assert [a == b for a, b in zip(places(), before)] == [False, False]
+
+
+def test_every_file_of_a_set_counts(tmp_path: Path) -> None:
+    train = photos(tmp_path / "many", 100, size=8)
+    before = identity((str(train),))
+    (train / "ant" / "ant50.jpg").write_bytes((train / "ant" / "ant51.jpg").read_bytes())
+    identity.cache_clear()
+    assert identity((str(train),)) != before
 
 
 def test_a_second_call_sees_changed_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -95,3 +95,15 @@ def test_epochs_are_refused_where_the_length_is_a_number_of_steps(tmp_path: Path
         pretrain(DATA, resume=True, epochs=50, **asked)
     pretrain(DATA, resume=True, set=["loop.budget=2"], **asked)
     assert pretrain(DATA, resume=True, extend=True, set=["loop.budget=3"], **asked)["steps"] == 3
+
+
+def test_the_same_command_resumes_where_a_file_has_epochs(tmp_path: Path) -> None:
+    (tmp_path / "own.yaml").write_text("epochs: 10\n")
+    asked: dict[str, Any] = {
+        "out": tmp_path / "run",
+        "config": tmp_path / "own.yaml",
+        "set": ["loop.budget=4"],
+        **TINY,
+    }
+    assert pretrain(DATA, steps=2, **asked)["steps"] == 2
+    assert pretrain(DATA, resume=True, **asked)["steps"] == 4

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from cuewise.audits.answerer import Ids, Unasked, alike, listed, numbers, same_but_for
+from cuewise.audits.audit import Audit
 from cuewise.audits.measures import cues_of
 from cuewise.audits.stimuli import made_conflicts
 from cuewise.audits.subject import Subject
@@ -98,8 +99,13 @@ def coverages(subject: Subject) -> dict[str, Coverage]:
     return out
 
 
-def uncovered(subject: Subject) -> list[str]:
-    """What must be known before a score is read: images left out of sets, training classes that are one in all but name."""
+def uncovered(subject: Subject, questions: Sequence[Audit]) -> list[str]:
+    """What must be known before a score is read: images left out of sets, training classes that are one in all but name.
+
+    Nothing where no answers are asked for: neighbours and similarities use every image.
+    """
+    if not any(q.needs_answers for q in questions):
+        return []
     lines = [f"{name}: {found}" for name, found in coverages(subject).items() if found.left]
     if subject.answers_by == "probe" and subject.train.labels is not None:
         twins = same_but_for(alike(subject.train.classes, subject.train.classes))

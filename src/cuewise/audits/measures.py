@@ -140,16 +140,19 @@ def cues_of(data: Dataset, i: int, known: set[str]) -> tuple[str, str] | None:
     return cues_in(data.name(i), known | set(data.classes)) or cues_in(data.name(i))
 
 
+PAIRED = "combine each shape with several textures"
+
+
 def inseparable(cues: Sequence[tuple[Any, Any]]) -> str:
     """Why images of the same shape are those of the same texture, so that neighbours cannot distinguish the two cues; empty
-    where they are not. With two classes it is always so."""
+    where they are not. With two classes it is always so where the cues conflict."""
     pairs = set(cues)
     shapes, textures = ({pair[k] for pair in pairs} for k in (0, 1))
     if not len(pairs) == len(shapes) == len(textures):
         return ""
     return (
         f"all images of a shape have one texture and the other way round ({len(shapes)} shapes), so that what is near in "
-        "shape is near in texture as well; three classes are needed"
+        f"shape is near in texture as well; {'three classes are needed' if len(shapes) < 3 else PAIRED}"
     )
 
 

@@ -121,7 +121,9 @@ def prepare_all(
     lines = [f"{name} left out: {why}" for name, why in reasons.items()]
     lines += [f"test set {name}: {role}" for name, role in subjects[0][1].roles]
     lines += [f"WARNING: --test {name}: {shared}" for name, shared in subjects[0][1].overlaps.items()]
-    lines += [f"WARNING: {said}" for said in said_of_all([(s.name, uncovered(s)) for _, s in subjects])]
+    lines += [
+        f"WARNING: {said}" for said in said_of_all([(s.name, uncovered(s, questions)) for _, s in subjects])
+    ]
     for line in lines:
         print(line, file=sys.stderr, flush=True)
     return subjects
@@ -300,7 +302,7 @@ def describe(
         "notes": whole.notes,
         "warnings": [
             *(f"--test {name}: {shared}" for name, shared in subject.overlaps.items() if own),
-            *uncovered(subject),
+            *uncovered(subject, questions),
         ],
         "withheld": whole.withheld,
         "audits": {q.name: q.as_dict() for q in questions if q.name in found},

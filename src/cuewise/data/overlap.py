@@ -20,7 +20,7 @@ from cuewise.folders import is_embedded
 
 NEAR_BITS = 10  # of 128: recompressed and rescaled copies differ in fewer, different photographs in about 50
 SHOWN = 20  # pairs that a result names
-SAMPLED = 64  # images that `content` looks at
+SAMPLED = 4096  # images that `content` looks at
 CHUNK = 1 << 24  # comparisons in memory at once
 Pair = tuple[str, str]
 
@@ -103,7 +103,7 @@ def digests(data: Dataset, by_bytes: bool) -> list[bytes]:
 
 
 def content(data: Dataset) -> str:
-    """A digest of some of the files, evenly spread: the fingerprint of a set knows only their names.
+    """A digest of the files, of a large set of some that are evenly spread: the fingerprint knows only their names.
 
     Empty where images are made and not read: their fingerprint is that of the formula.
     """

@@ -23,11 +23,11 @@ def doubt_parts(data: Dataset, specs: Sequence[str]) -> str:
     if not found:
         return ""
     first = min(found, key=lambda name: PARTS.index(name.lower()))
-    place, mark, options = specs[0].partition("?")
-    likely = f"{place.rstrip('/')}/{first}{mark}{options}"
-    return (
-        f"{' '.join(specs)}: classes are {', '.join(found)}: are these parts of a set? Did you mean {likely}?"
-    )
+    hint = ""
+    if len(specs) == 1 and not specs[0].startswith("hf:"):
+        place, mark, options = specs[0].partition("?")
+        hint = f" Did you mean {place.rstrip('/')}/{first}{mark}{options}?"
+    return f"{' '.join(specs)}: classes are {', '.join(found)}: are these parts of a set?{hint}"
 
 
 def warn_of_parts(data: Dataset, specs: Sequence[str]) -> None:

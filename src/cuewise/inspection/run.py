@@ -81,11 +81,9 @@ def inspect_sets(
         print(f"{name}: {described(images)}", file=sys.stderr, flush=True)
         warn_of_parts(images, [spec])
         sets.append(_inspect(name, spec, images, clues, seed, workers))
-    for name in only:
-        if all(name in s.lacking for s in sets):
-            raise UserError(
-                f"--only {name}: {sets[0].name} lacks what it looks at; {name} needs {sets[0].lacking[name]}"
-            )
+    if not any(s.found.clues for s in sets):
+        needs = "; ".join(f"{name} needs {why}" for name, why in sets[0].lacking.items())
+        raise UserError(f"--only {','.join(only)}: {sets[0].name} lacks what it looks at; {needs}")
     return sets
 
 
@@ -137,6 +135,8 @@ def _inspect(name: str, spec: str, data: Dataset, clues: list[Clue], seed: int, 
         c.name: c.needs or "what no image of the set has" for c in clues if c.name not in found.clues
     }
     out.rows, out.unjudged = judged_rows(labels, classes)
+    if not out.unjudged and not found.clues:
+        out.unjudged = "it lacks what is looked at"
     if not out.unjudged:
         number = np.unique(labels[out.rows], return_inverse=True)[1].astype(np.int64)
         groups = groups_of(len(labels), out.copies)[out.rows]

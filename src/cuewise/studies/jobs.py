@@ -22,11 +22,13 @@ from cuewise.encoders.card import weights_of_file
 from cuewise.errors import UserError
 from cuewise.files import write_json, write_text
 from cuewise.folders import HIDDEN, lock_folder, read_mark, write_mark
+from cuewise.options import texts
 from cuewise.studies.labs import Lab
 from cuewise.studies.measures import Quantities, TrainedArm, find_measure
 from cuewise.train.pretrain import run_pretrain
 from cuewise.train.reload import progress_of
 
+WEIGHTS = (".safetensors", ".bin", ".pt", ".pth")
 FORMAT = 2  # raise when a change of the code makes trained arms stale
 
 
@@ -59,12 +61,9 @@ def job_of(config: dict[str, Any], place: Path, measures: tuple[str, ...]) -> Ar
 def images_read(config: Mapping[str, Any]) -> tuple[str, ...]:
     """All sets that a run reads; other images under the same names make other arms."""
     views, suppress = config.get("views") or {}, config.get("suppress")
-    more = (
-        views.get("styles"),
-        views.get("style_copies"),
-        suppress.get("copies") if isinstance(suppress, Mapping) else None,
-    )
-    return (*config["data"], *config.get("texture_data", ()), *(str(m) for m in more if m))
+    copies = suppress.get("copies") if isinstance(suppress, Mapping) else None
+    more = [m for m in (views.get("styles"), views.get("style_copies")) if m]
+    return (*config["data"], *config.get("texture_data", ()), *more, *texts(copies))
 
 
 def digest_of_start(model: str) -> list[str]:
@@ -75,10 +74,8 @@ def digest_of_start(model: str) -> list[str]:
         model.rpartition(":")[2],
     )  # RUN#space, hf:DIR, module:f:FILE
     places = [Path(name) for name in dict.fromkeys(named) if name]
-    files = [
-        f for p in places for f in (sorted(p.glob("*.safetensors")) if p.is_dir() else [p]) if f.is_file()
-    ]
-    return [str(weights_of_file(file)["sha256"]) for file in files]
+    inside = [sorted(f for end in WEIGHTS for f in p.glob(f"*{end}")) if p.is_dir() else [p] for p in places]
+    return [str(weights_of_file(f)["sha256"]) for files in inside for f in files if f.is_file()]
 
 
 def weights_of(generator: str) -> str:

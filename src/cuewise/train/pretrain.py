@@ -146,10 +146,9 @@ def refuse_epochs(
     budget = saved and saved["loop"].get("budget")
     if saved is None or budget is None or config.loop.budget is None:
         return
-    if any(
-        layer.get("epochs", saved["epochs"]) != saved["epochs"] and "budget" not in (layer.get("loop") or {})
-        for layer in layers
-    ):
+    if any("budget" in (layer.get("loop") or {}) for layer in layers):
+        return  # the same command again, of which the number of steps decided the first time as well
+    if any(layer.get("epochs", saved["epochs"]) != saved["epochs"] for layer in layers):
         raise UserError(
             f"--epochs has no meaning here: this run was planned as {budget} steps; leave it out, or train longer with "
             "--extend --set loop.budget=N"

@@ -57,7 +57,8 @@ def asked(arm: TrainedArm, data: Dataset) -> Answerer:
 
 
 @measure("own", "the own classifier: shape bias on conflicts, accuracy on drawings, silhouettes and photographs; each also on "
-         "two halves, one to choose on and one to confirm on", "conflict", "clean", "sketch?", "silhouette?")  # fmt: skip
+         "two halves, one to choose on and one to confirm on", "conflict", "clean", "sketch?", "silhouette?",
+         version=2)  # fmt: skip
 def own(arm: TrainedArm) -> Quantities:
     """Halves of conflicts: every second one. Halves of photographs: every second class, among all of the set's classes."""
     stimuli, photographs = shown_at(arm, STIMULUS), shown_at(arm, PHOTOGRAPH)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from cuewise.errors import UserError
-from cuewise.options import checked
+from cuewise.options import convert, options_of
 from cuewise.registry import Registry, subclasses_of
 from cuewise.views.negatives.negative import Negative, Origin, negative_role
 from cuewise.views.negatives.patch import PatchNegative
@@ -39,4 +39,8 @@ def negative_settings(spec: str) -> dict[str, Any]:
         if not equals:
             raise UserError(f"--negatives {spec}: {part!r} is not an option; write {name}?option=value")
         given[key] = value
-    return checked(NEGATIVES.get(name), given, f"--negatives {name}")
+    known = options_of(NEGATIVES.get(name))
+    if unknown := given.keys() - known.keys():
+        has = f"it has: {', '.join(known)}" if known else "it has none"
+        raise UserError(f"--negatives {spec}: no option {min(unknown)!r} of {name}; {has}")
+    return {key: convert(known[key].type, value, f"{name}?{key}") for key, value in given.items()}
