@@ -97,7 +97,7 @@ def _begin(group: str) -> None:
 
 
 def wait() -> None:
-    """Until all that was begun is compiled; where that failed, the first call compiles."""
+    """Wait for all started compilations; where one failed, the first call compiles."""
     while _running:
         _running.popitem()[1].wait()
 

@@ -129,7 +129,7 @@ class OfKind:
     package: str
     registry: str
     argument: str = "kind"
-    also: str = ""  # another package whose members will do, as cue operators do for makers
+    also: str = ""  # another package whose members are accepted, as cue operators do for makers
 
     def knows(self, name: str) -> bool:
         """Whether a member of that name is declared, or could be imported."""

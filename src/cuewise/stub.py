@@ -124,7 +124,7 @@ def loosened(hint: Any) -> str:
 
 
 def written(hint: Any) -> str:
-    """A type as its source would have it."""
+    """A type as written in source code."""
     text = hint.__name__ if inspect.isclass(hint) and not typing.get_args(hint) else str(hint)
     text = re.sub(r"\b(?:typing|collections\.abc|pathlib(?:\._local)?|builtins)\.", "", text)
     return text.replace("NoneType", "None")

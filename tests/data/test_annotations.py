@@ -67,7 +67,7 @@ def test_only_sets_with_objects_take_their_options(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"\?set= is for sets with objects"):
         open_data(f"{tmp_path}/plain?set=val")
     file = write_coco(tmp_path / "coco")
-    with pytest.raises(UserError, match=r"'set' is no option here; write \?images="):
+    with pytest.raises(UserError, match=r"'set' is not an option of this data set; write \?images="):
         open_data(f"{file}?set=val")
     with pytest.raises(UserError, match="no folder 'nowhere' with images"):
         open_data(f"{file}?images=nowhere")

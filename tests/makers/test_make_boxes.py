@@ -85,7 +85,7 @@ def test_it_resumes_to_the_same_bytes(photos: Photos, tmp_path: Path) -> None:
     for name in ("boxes.csv", "manifest.jsonl"):
         assert (tmp_path / "parts" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
     assert make_set("boxes", source, tmp_path / "whole")["made"] == 0
-    with pytest.raises(UserError, match=r"begun with settings\.k = 50, now it is 5"):
+    with pytest.raises(UserError, match=r"started with settings\.k = 50, now it is 5"):
         make_set("boxes", source, tmp_path / "whole", set={"k": 5})
     make_set("boxes", source, tmp_path / "whole", set={"k": 5}, overwrite=True, workers=0)
     assert max(len(r["parameters"]["boxes"]) for r in rows(tmp_path / "whole")) == 5

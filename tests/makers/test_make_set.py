@@ -322,7 +322,7 @@ def test_all_of_a_grid_is_checked_before_any_of_it_is_made(photos: Photos, tmp_p
         assert not out.exists()
     (tmp_path / "grid.yaml").write_text("- {steps: 2, name: a}\n- {steps: 5, name: b}\n")
     make_set("anisotropic", source, out / "b", workers=0, set=["steps=4"])
-    with pytest.raises(UserError, match=r"entry 2: .* was begun with settings\.steps = 4, now it is 5"):
+    with pytest.raises(UserError, match=r"entry 2: .* was started with settings\.steps = 4, now it is 5"):
         make_set("anisotropic", source, out, workers=0, grid=tmp_path / "grid.yaml")
     assert not (out / "a").exists()
 

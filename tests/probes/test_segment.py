@@ -279,7 +279,7 @@ def test_folder_with_baseline_pictures_and_report(voc: Path, tmp_path: Path) -> 
     assert all((out / p["file"]).is_file() for p in result["pictures"])
     with pytest.raises(UserError, match="is not empty"):
         probe("segment", MODEL, preset="fcn", steps=4, batch_size=4, **how)
-    with pytest.raises(UserError, match=r"begun with another lr: None → 0\.5"):
+    with pytest.raises(UserError, match=r"started with another lr: None → 0\.5"):
         probe(
             "segment",
             MODEL,

@@ -210,7 +210,7 @@ def test_boxes_from_a_table(tmp_path: Path) -> None:
     assert drawn(views, data[2], 0)["query"].region is not None
     assert drawn(views, data[1], 0)["query"].region is None
     table.write_text("image,xmin,ymin,xmax,ymax\nnobody.png,0,0,9,9\n")
-    with pytest.raises(UserError, match="names none of the images"):
+    with pytest.raises(UserError, match="contains none of these images"):
         read_boxes(table, data)
 
 

@@ -110,9 +110,9 @@ def on_disk(subject: Subject, name: str, data: Dataset) -> Finding:
         work = copies(f"{subject.name}: {name}, {cell}", part, [subject.model.viewer(answerer)], (AS_IT_IS,))
         seen = subject.engine.run(work)[0]
         own = np.array([numbers[part.name(int(i))] for i in seen.index])
-        said = seen.answers[AS_IT_IS]
-        known = (own >= 0) & (said != NO_ANSWER)
-        return seen.index[known], (said == own)[known].astype(np.float64)
+        given = seen.answers[AS_IT_IS]
+        known = (own >= 0) & (given != NO_ANSWER)
+        return seen.index[known], (given == own)[known].astype(np.float64)
 
     with Progress(len(data), "views", name) as subject.engine.bar:
         cells = ask_cells(data, ask)

@@ -100,7 +100,7 @@ def coverages(subject: Subject) -> dict[str, Coverage]:
 
 
 def uncovered(subject: Subject, questions: Sequence[Audit]) -> list[str]:
-    """What must be known before a score is read: images left out of sets, training classes that are one in all but name.
+    """Warnings to read before a score: images left out of sets, training classes whose names differ only in case or spaces.
 
     Nothing where no answers are asked for: neighbours and similarities use every image.
     """

@@ -105,8 +105,8 @@ class Viewer:
         if rest:
             assert self.answerer is not None
             asked = np.ascontiguousarray(features[:, rest]).reshape(count * len(rest), -1)
-            said = [a.say(asked).reshape(count, len(rest)) for a in (self.answerer, *self.others)]
-            answers = np.concatenate(said, 1)
+            answered = [a.say(asked).reshape(count, len(rest)) for a in (self.answerer, *self.others)]
+            answers = np.concatenate(answered, 1)
         if not clean:
             return np.empty((count, 0), np.float32), answers
         own = np.ascontiguousarray(features[:, clean[0]])
@@ -275,7 +275,7 @@ def _seen(rows: Sequence[Rows], work: Pass) -> list[Outputs]:
         width = f.shape[1] - len(asked) if f.size else 0  # the last columns are cosines
         near = {c: f[:, width + k] for k, c in enumerate(asked)} if f.size else {}
         blocks = [s[:, k : k + len(asked)] for k in range(0, s.shape[1], max(1, len(asked)))]
-        said = [{c: block[:, k] for k, c in enumerate(asked)} for block in blocks] or [{}]
+        answered = [{c: block[:, k] for k, c in enumerate(asked)} for block in blocks] or [{}]
         kept = np.ascontiguousarray(f[:, :width])
-        out.append(Outputs(whole.index, kept, said[0], whole.skipped, near, said[1:]))
+        out.append(Outputs(whole.index, kept, answered[0], whole.skipped, near, answered[1:]))
     return out

@@ -56,13 +56,13 @@ def coverage(maps: Maps, masks: NDArray[np.bool_]) -> NDArray[np.float64]:
 
 
 def masks_of(
-    subject: Subject, said: Answers, size: int, interpolation: str
+    subject: Subject, answers: Answers, size: int, interpolation: str
 ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
     """The rows that have a mask, and the masks as the model would see them."""
-    masks = masks_for(subject, said.data, said.name)
+    masks = masks_for(subject, answers.data, answers.name)
     rows, found = [], []
     why = ""
-    for row, i in enumerate(said.index.tolist()):
+    for row, i in enumerate(answers.index.tolist()):
         try:
             found.append(evaluation_view(masks.image(i), size, interpolation).mean(2) >= 128)
             rows.append(row)

@@ -137,7 +137,7 @@ class Measured:
     ) -> None:
         """Keep what was answered to changed copies."""
         known = self.known.setdefault((data_key(data), answerer.key), {})
-        known |= {change: (index, said) for change, said in answers.items()}
+        known |= {change: (index, given) for change, given in answers.items()}
 
     def _title(self, what: str) -> str:
         return f"{self.name}: {what}"

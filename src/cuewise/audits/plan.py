@@ -153,8 +153,8 @@ def _run(one: PlannedPass, engine: Engine) -> None:
         engine.bar.skip(engine.done(work))
     for (subject, answerer), more, seen in zip(able, others, engine.run(work)):
         subject.model.remember(one.data, seen, answerer)
-        for other, said in zip(more, seen.others):
-            subject.model.remember_answers(one.data, other, seen.index, said)
+        for other, answers in zip(more, seen.others):
+            subject.model.remember_answers(one.data, other, seen.index, answers)
 
 
 def merged(parts: Sequence[tuple[Ids, Outputs]]) -> Outputs:

@@ -89,11 +89,11 @@ def ranks(subject: Subject) -> Finding:
     out = Finding()
     if subject.conflict is not None:
         name, data = subject.conflict
-        said = all_labels(subject.answerer(data), subject.features(data, name).features)[0].shape[1]
+        count = all_labels(subject.answerer(data), subject.features(data, name).features)[0].shape[1]
         for cue, names in _cues(subject, data):
-            if said < FEWEST:
+            if count < FEWEST:
                 out.left[f"ranks/conflict/{cue}"] = (
-                    f"the model knows {said} labels: where one cue is first the other is second, so that both ranks say "
+                    f"the model knows {count} labels: where one cue is first the other is second, so that both ranks say "
                     "what the shape bias says"
                 )
             else:

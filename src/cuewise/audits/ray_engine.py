@@ -1,4 +1,5 @@
-"""The passes of an audit on a Ray cluster: this process reads and collects, nodes decode, change and look.
+"""The passes of an audit on a Ray cluster: this process reads and collects,
+nodes decode images, make changed copies and run the models.
 
 Nodes need cuewise in the same version and nothing else: no shared disk.
 """

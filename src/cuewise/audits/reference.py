@@ -1,4 +1,6 @@
-"""Can home-made conflict images be read at all? Asked of a reference that has nothing to do with the model under audit.
+"""Are conflict images made from the user's classes recognisable?
+
+A reference is asked that has nothing to do with the model under audit.
 
 The reference is a pair of linear probes on hand-made features: one sees the layout of the blurred image, the other
 statistics without places (local patterns, bands, directions, colours). Both are fitted on labelled images of which no

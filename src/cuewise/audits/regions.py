@@ -1,4 +1,4 @@
-"""What a model makes of whole images and of the objects on them: tangent vectors of its head, or its features."""
+"""Embeddings of whole images and of the objects in them: tangent vectors of its head, or its features."""
 
 from __future__ import annotations
 

@@ -122,7 +122,7 @@ def prepare_all(
     lines += [f"test set {name}: {role}" for name, role in subjects[0][1].roles]
     lines += [f"WARNING: --test {name}: {shared}" for name, shared in subjects[0][1].overlaps.items()]
     lines += [
-        f"WARNING: {said}" for said in said_of_all([(s.name, uncovered(s, questions)) for _, s in subjects])
+        f"WARNING: {line}" for line in said_of_all([(s.name, uncovered(s, questions)) for _, s in subjects])
     ]
     for line in lines:
         print(line, file=sys.stderr, flush=True)

@@ -85,10 +85,13 @@ def saliency(subject: Subject) -> Finding:
     those that --saliency-sets names."""
     out = Finding()
     found = answers(subject, out.left)
-    first, wanted = found[0].name, chosen_sets(subject.option("saliency_sets"), [said.name for said in found])
-    for said in found:
-        if said.name in wanted:
-            out.join(saliency_on(subject, said, "" if said.name == first else f"/{said.name}"))
+    first, wanted = (
+        found[0].name,
+        chosen_sets(subject.option("saliency_sets"), [given.name for given in found]),
+    )
+    for given in found:
+        if given.name in wanted:
+            out.join(saliency_on(subject, given, "" if given.name == first else f"/{given.name}"))
     return out
 
 
@@ -107,25 +110,25 @@ def chosen_sets(typed: str | None, names: Sequence[str]) -> list[str]:
     return wanted
 
 
-def saliency_on(subject: Subject, said: Answers, ending: str) -> Finding:
+def saliency_on(subject: Subject, answers: Answers, ending: str) -> Finding:
     """Scores, table, histogram and overlays of one set; `ending` is that of their names, empty for the first set."""
-    chosen = np.sort(np.random.default_rng(subject.seed).permutation(len(said.index))[:IMAGES])
-    said = said.part(chosen)
-    views, maps = saliency_maps(subject.model, subject.answerer(said.data), said)
+    chosen = np.sort(np.random.default_rng(subject.seed).permutation(len(answers.index))[:IMAGES])
+    answers = answers.part(chosen)
+    views, maps = saliency_maps(subject.model, subject.answerer(answers.data), answers)
     area, nats = spread_area(maps), spread_entropy(maps)
-    protocol = f"Grad-CAM of the predicted class; {said.protocol}"
+    protocol = f"Grad-CAM of the predicted class; {answers.protocol}"
     how = f"share of pixels at half the greatest value or more; {protocol}"
     out = Finding([scores.mean(f"saliency_area{ending}", area, how)])
     out.add(scores.mean(f"saliency_entropy{ending}", nats, f"nats; {protocol}"))
     columns = {"area": np.round(area, 6).tolist(), "spread": np.round(nats, 6).tolist()}
     if subject.option("masks") is not None:
-        rows, masks = masks_of(subject, said, maps.shape[1], subject.encoder.card.interpolation)
+        rows, masks = masks_of(subject, answers, maps.shape[1], subject.encoder.card.interpolation)
         inside = coverage(maps[rows], masks)
         inside = inside[np.isfinite(inside)]
         how = f"share of saliency inside the mask; masks of {len(rows)} of {len(maps)} images; {protocol}"
         out.scores.append(scores.mean(f"saliency_coverage{ending}", inside, how))
-    where = f" on {said.name}" if ending else ""
-    table = decisions_table(said, f"Saliency{where}, image by image", **columns)
+    where = f" on {answers.name}" if ending else ""
+    table = decisions_table(answers, f"Saliency{where}, image by image", **columns)
     table["pairs"] = {f"saliency_area{ending}": "area", f"saliency_entropy{ending}": "spread"}
     table["split"] = ["area", "spread"]
     out.tables[f"saliency{ending}/decisions"] = table
@@ -136,20 +139,20 @@ def saliency_on(subject: Subject, said: Answers, ending: str) -> Finding:
         histogram("area", area, 20),
         ylabel="share of images",
     )
-    out.galleries[f"saliency{ending}"] = gallery(subject, said, views, maps, ending.replace("/", "-"))
+    out.galleries[f"saliency{ending}"] = gallery(subject, answers, views, maps, ending.replace("/", "-"))
     return out
 
 
-def saliency_maps(model: Measured, answerer: Answerer, said: Answers) -> tuple[NDArray[np.uint8], Maps]:
+def saliency_maps(model: Measured, answerer: Answerer, answers: Answers) -> tuple[NDArray[np.uint8], Maps]:
     """The views the model saw, N×S×S×3, and the maps of its answers, N×S×S."""
     encoder = model.encoder
     device = next(encoder.parameters(), torch.zeros(())).device
     head = features_to_logits(answerer.probe, device)
     card = encoder.card
     views = np.stack(
-        [evaluation_view(said.data.image(int(i)), card.size, card.interpolation) for i in said.index]
+        [evaluation_view(answers.data.image(int(i)), card.size, card.interpolation) for i in answers.index]
     )
-    target = torch.from_numpy(said.response)
+    target = torch.from_numpy(answers.response)
     parts = []
     with Progress(len(views), "images", f"{model.name}: saliency") as bar:
         for start in range(0, len(views), BATCH):
@@ -207,16 +210,16 @@ def overlay(view: NDArray[np.uint8], heat: NDArray[np.float32], side: int = SIDE
 
 
 def gallery(
-    subject: Subject, said: Answers, views: NDArray[np.uint8], maps: Maps, ending: str
+    subject: Subject, answers: Answers, views: NDArray[np.uint8], maps: Maps, ending: str
 ) -> dict[str, Any]:
     """Overlays; the same images for every model, because they are chosen by the seed alone."""
     items = []
-    pick = np.random.default_rng(subject.seed).permutation(len(said.index))[:KEPT]
+    pick = np.random.default_rng(subject.seed).permutation(len(answers.index))[:KEPT]
     for n, i in enumerate(pick):
-        truth, response = said.named(i)
-        picture, badge = overlay(views[i], maps[i]), "right" if said.correct[i] else "wrong"
+        truth, response = answers.named(i)
+        picture, badge = overlay(views[i], maps[i]), "right" if answers.correct[i] else "wrong"
         caption = f"{truth}: said {response}"
         alt = f"saliency over an image of {truth}; the model said {response}"
-        name, of = f"saliency{ending}-{n}", said.image_name(i)
+        name, of = f"saliency{ending}-{n}", answers.image_name(i)
         items.append(subject.item(picture, name, caption, badge, alt, of=of))
-    return {"title": f"Where it looks, {said.name}", "items": items, "shown": SHOWN, "split": True}
+    return {"title": f"Where it looks, {answers.name}", "items": items, "shown": SHOWN, "split": True}

@@ -29,7 +29,7 @@ SHOWN = 12
 PUBLISHED = 1280  # images of the published set
 STANDARD = "standard 16-class cue-conflict"  # in the protocol where all of the published images were used, and no others
 MOSTLY = 0.6  # of the images in which one of the cues is named; below, the headline says so
-VALID = 0.5  # of home-made images in which one of the cues is named, of the share of sources for a reference; below, no headline
+VALID = 0.5  # of generated images in which one of the cues is named, of the share of sources for a reference; below, no headline
 
 
 def human_file(typed: str) -> Path:

@@ -1,4 +1,4 @@
-"""Does the model read instead of look? A word on the image."""
+"""Does the model read instead of look? A word is written on the image."""
 
 from __future__ import annotations
 

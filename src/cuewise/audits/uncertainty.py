@@ -1,4 +1,4 @@
-"""Does the norm of an image's embedding tell how many objects are on it? (M83)"""
+"""Does the norm of an image's embedding reflect how many objects it shows? (M83)"""
 
 from __future__ import annotations
 

@@ -173,7 +173,7 @@ class Config:
     devices: Annotated[str, "auto, a number, cpu:2, cuda:4, mps", MACHINE] = "auto"
     num_nodes: Annotated[int, "machines, with torchrun or SLURM", MACHINE] = 1
     layers: Annotated[
-        str, "what is trained: all, last:N (the last N blocks), head (what comes after them)", TRAINING
+        str, "what is trained: all, last:N (the last N blocks), head (the layers after the blocks)", TRAINING
     ] = "all"
     low_rank: Annotated[
         int | None,
@@ -228,7 +228,7 @@ class Config:
     ] = None  # name and its settings
     generator: Annotated[
         str | None,
-        "a learned suppressor, the run folder of --method pix2pix: also train on what it makes of the images (supervised)",
+        "a learned suppressor, the run folder of --method pix2pix: also train on its output (supervised)",
         CUES,
     ] = None
     color_jitter: Annotated[bool, "jitter colours (--no-color-jitter leaves it out) [on]", CUES] = True

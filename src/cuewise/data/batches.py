@@ -106,7 +106,7 @@ class BatchMaker:
     def warm_up(self) -> None:
         """Compile here, once, what every forked worker would otherwise compile for itself, if the transform knows how.
 
-        It is not tried on the images: what a worker may die of must not happen in this process.
+        It is not tried on the images: an image that crashes a worker must not crash this process.
         """
         prepare = getattr(self.transform, "warm_up", None)
         if prepare is not None:
@@ -124,8 +124,8 @@ class BatchMaker:
                 sample = self._readable(i, broken)
                 if sample is None:
                     continue
-                # The place in the plan, not the image used, names the stream: a substitute that is in the batch
-                # in its own right gets other random numbers there.
+                # The place in the plan, not the image used, names the stream: a substitute that is also
+                # drawn for the batch itself gets other random numbers there.
                 shown = self.transform(sample, generator(self.plan.seed, epoch, i))
             if not used:
                 views = {role: _reserve(len(wanted), np.asarray(a)) for role, a in shown.views.items()}

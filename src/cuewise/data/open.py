@@ -113,7 +113,7 @@ def _open_path(path: str) -> Source:
     if form == "zip":
         return Zip(archive, inside)
     if inside:
-        raise UserError(f"{path}: only a .zip can be looked into, and {archive} is none")
+        raise UserError(f"{path}: only .zip archives can be opened; {archive} is not one")
     if form == "tar":
         return importlib.import_module("cuewise.data.shards").Shards([archive])
     if form == "parquet":

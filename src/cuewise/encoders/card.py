@@ -52,7 +52,9 @@ def read_card(file: Path) -> dict[str, Any]:
     except (OSError, ValueError, RecursionError) as error:
         raise UserError(f"{file} is damaged ({error}): export or train the encoder again") from None
     if not isinstance(card, dict):
-        raise UserError(f"{file} is not the card that cuewise writes beside an encoder: it is no JSON object")
+        raise UserError(
+            f"{file} is not the card that cuewise writes beside an encoder: it is not a JSON object"
+        )
     for key, (form, fits) in _FORM.items():
         if key not in card and key in ("arch", "size", "mean", "std"):
             raise UserError(

@@ -52,7 +52,7 @@ def _is_container(module: nn.Module) -> bool:
 
 
 def freeze_below(backbone: nn.Module, layers: str, arch: str) -> tuple[int, int]:
-    """Only the parameters that `layers` names take gradient: all, last:N (the last N blocks and what comes after them) or
+    """Only the parameters that `layers` names take gradient: all, last:N (the last N blocks and the layers after them) or
     head (what comes after the last block). Returns how many train, of how many."""
     found, last = depths(backbone)
     first = first_depth(layers, last)

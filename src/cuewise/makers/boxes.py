@@ -42,7 +42,7 @@ class Boxes(Maker):
     table = "boxes.csv"
     columns = ("image", "label", "xmin", "ymin", "xmax", "ymax", "score")
     proposer: Annotated[str, "bing, given (annotated objects), or package.module:function (--with)"] = "bing"
-    k: Annotated[int, "at most so many boxes per image"] = 50
+    k: Annotated[int, "maximum number of boxes per image"] = 50
     area: Annotated[tuple[float, float], "bing: bounds on a box, as shares of the image"] = (0.02, 0.40)
     overlap: Annotated[float, "bing: boxes that overlap a better one by more are left out; 1 keeps all"] = 0.5
     fit: Annotated[str, "bing: DATA with boxes that a template is fitted on (--fit)"] = ""

@@ -1,4 +1,4 @@
-"""The set of what a trained generator makes of each image. torch is imported when it is needed: other kinds do without."""
+"""The set of what a trained generator makes of each image. torch is imported when it is needed: other makers do not import it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 class Learned(Maker):
     """Each image in its own size through the generator, which takes any size. Nothing is random.
 
-    weights  is filled in: a set that was begun with one generator is not continued with another
+    weights  is filled in: a set that was started with one generator is not continued with another
     """
 
     name = "learned"
@@ -43,7 +43,7 @@ class Learned(Maker):
         if self.weights not in ("", own):
             raise UserError(
                 f"make learned: the weights in {self.generator} are not those of weights={self.weights[:12]}…; "
-                "take the generator that the set was begun with, or --overwrite"
+                "take the generator that the set was started with, or --overwrite"
             )
         return replace(self, weights=own)
 

@@ -21,8 +21,8 @@ LOOKED_AT = 20  # images of which one must have an object
 def masks_for(kind: str, dataset: Dataset, masks: str, value: int) -> ObjectMasks:
     """Where the objects of SRC are; an error where nothing says so."""
     given = open_data(masks) if masks else None
-    said = f"make {kind}: masks={masks}"
-    found = object_masks(dataset, given, None if value < 0 else value, said, "SRC", "--set value=N")
+    where = f"make {kind}: masks={masks}"
+    found = object_masks(dataset, given, None if value < 0 else value, where, "SRC", "--set value=N")
     if masks or any(has_object(found, i) is not None for i in range(min(LOOKED_AT, len(found)))):
         return found
     raise UserError(

@@ -21,7 +21,7 @@ def makers() -> dict[str, Maker]:
 
 
 def maker(name: str) -> Maker:
-    """The maker of that name, or the one that `package.module:Name` imports; a cue operator will do, too."""
+    """The maker of that name, or the one that `package.module:Name` imports; a cue operator is accepted, too."""
     if TYPED.fullmatch(name):
         found = import_typed(name, "maker")
         return OfCue(found()) if subclasses_of(Cue)(found) else MAKERS.get(name)()

@@ -49,7 +49,7 @@ def refuse_change(folder: Path, old: dict[str, Any], new: dict[str, Any]) -> Non
     """An error that names the first difference between what the folder holds and what is asked."""
     for key, was, now in _differences(old, new):
         raise UserError(
-            f"{folder} was begun with {key} = {_short(was)}, now it is {_short(now)}; "
+            f"{folder} was started with {key} = {_short(was)}, now it is {_short(now)}; "
             "give the same settings to resume, --overwrite to start again, or another folder"
         )
 

@@ -103,7 +103,7 @@ class Negatives:
 
 @dataclass(frozen=True)
 class Setup:
-    """What a method is asked to do: its settings, the dials that bear on it, the run's size and number of classes."""
+    """What a method is asked to do: its settings, the dials that affect it, the run's size and number of classes."""
 
     settings: Any
     negatives: Negatives = Negatives()
@@ -158,7 +158,7 @@ class Method(nn.Module, ABC):
     equation: ClassVar[str] = ""  # the loss in plain text, its symbols on the lines below
     example: ClassVar[str] = ""  # further options that a command with this method needs
     views: ClassVar[Mapping[str, str]]  # role → name of a recipe
-    needs: ClassVar[tuple[str, ...]] = ()  # what of an image must be known, out of FACTS
+    needs: ClassVar[tuple[str, ...]] = ()  # facts that the method needs, out of FACTS
     negatives_from: ClassVar[tuple[str, ...]] = ()  # roles whose views negatives are made of
     batch_negatives: ClassVar[tuple[str, ...]] = ()  # kinds that it takes from its own batch, e.g. "regular"
     alpha: ClassVar[float] = 2.0  # default weight of a negative

@@ -23,9 +23,7 @@ from cuewise.objectives.tune import distance, teacher_nce
 class Settings(MethodSettings):
     """weights of the three parts of the loss, temperature (τ) of the contrast, batch statistics, images to draw."""
 
-    keep: Annotated[float, "weight of staying where the model was on unchanged images, relative to pull"] = (
-        1.0
-    )
+    keep: Annotated[float, "weight of keeping the features of unchanged images, relative to pull"] = 1.0
     pull: Annotated[
         float, "weight of the distance of changed images to the teacher's features of the unchanged ones"
     ] = 1.5

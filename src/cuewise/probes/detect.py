@@ -136,18 +136,18 @@ def classes_in(data: Dataset) -> tuple[str, ...]:
 
 def judge(task: Task, detector: Detector, name: str, data: Dataset, fitted: int) -> list[Score]:
     """Both averages on one test set, the table of classes, and the worst and best images."""
-    rows, said, true = detector.predict(data, f"detecting on {name}")
+    rows, predicted, true = detector.predict(data, f"detecting on {name}")
     if not any(len(b) for b in true):
         raise UserError(
             f"--test {name}: none of its boxes is of a trained class ({', '.join(detector.names)})"
         )
-    rankings = [rank(said, true, k) for k in range(len(detector.names))]
+    rankings = [rank(predicted, true, k) for k in range(len(detector.names))]
     judged = [k for k, r in enumerate(rankings) if r.positive.sum()]
     protocol = (
         f"{detector.protocol}/{fitted}images_{len(detector.names)}classes/mean_over_{len(judged)}of{len(rankings)}classes"
         "_bootstrap_over_images"
     )
-    found = sum(len(d.scores) for d in said)
+    found = sum(len(d.scores) for d in predicted)
     count = int(max(50, min(RESAMPLES, BUDGET // max(1, found * len(THRESHOLDS)))))
     weights = resamples(len(true), task.seed, count)
     counted = [rankings[k] for k in judged]
@@ -156,7 +156,7 @@ def judge(task: Task, detector: Detector, name: str, data: Dataset, fitted: int)
     columns = {"voc07 AP50": [r.average_precision()[0] for r in rankings],
                "voc07 AP": [r.average_precision().mean() for r in rankings]}  # fmt: skip
     try:
-        coco = CocoEvaluation(said, true, len(detector.names))
+        coco = CocoEvaluation(predicted, true, len(detector.names))
         values["coco"], draws["coco"] = coco.mean_ap(), np.stack([coco.mean_ap(w) for w in weights])
         columns |= {"coco AP50": list(coco.per_class()[:, 0]), "coco AP": list(coco.per_class().mean(1))}
     except ImportError:
@@ -173,7 +173,7 @@ def judge(task: Task, detector: Detector, name: str, data: Dataset, fitted: int)
             task.draws[score.name] = drawn_values
     _note(task, name, detector, data, rankings, columns, len(true))
     if task.out is not None:
-        task.shots += drawn(detector, data, rows, said, true, name)
+        task.shots += drawn(detector, data, rows, predicted, true, name)
     return scores
 
 
@@ -205,14 +205,19 @@ def _note(
 
 
 def drawn(
-    detector: Detector, data: Dataset, rows: list[int], said: list[Detections], true: list[Boxes], name: str
+    detector: Detector,
+    data: Dataset,
+    rows: list[int],
+    predicted: list[Detections],
+    true: list[Boxes],
+    name: str,
 ) -> list[Shot]:
     """The images with the lowest and the highest F1: true boxes, and found ones with a score of 0.5 or more."""
-    values = image_scores(said, true)
+    values = image_scores(predicted, true)
     shots = []
     for word, i in worst_and_best(values):
-        kept = said[i].scores >= 0.5
-        found = (said[i].corners[kept], said[i].classes[kept], said[i].scores[kept])
+        kept = predicted[i].scores >= 0.5
+        found = (predicted[i].corners[kept], predicted[i].classes[kept], predicted[i].scores[kept])
         panels = box_panels(data.image(rows[i]), (true[i].corners, true[i].classes), found, detector.names)
         caption = f"{Path(data.name(rows[i])).name}: F1 {values[i]:.2f}, {len(true[i])} objects, {int(kept.sum())} found"
         shots.append(Shot(f"{word} of {name}", caption, panels))

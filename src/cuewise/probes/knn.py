@@ -18,7 +18,7 @@ from cuewise.probes.probe import Features, Labels, Probe, check_features, check_
 from cuewise.probes.task import Task, classify
 from cuewise.scores import Score
 
-MORE = 20  # so many and three times k neighbours hold k of a random half, but for one query in 100,000
+MORE = 20  # 3k + 20 neighbours contain k of a random half in all but 1 in 100,000 queries
 SIMILARITIES = 1 << 26  # numbers in memory at once: 256 MB
 
 

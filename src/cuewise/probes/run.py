@@ -166,7 +166,7 @@ def read_measured(folder: Path) -> tuple[dict[str, Any], Draws]:
 
 
 def check_settings(file: Path, about: dict[str, Any]) -> None:
-    """A folder that was begun with other settings is not continued; the difference is named."""
+    """A folder that was started with other settings is not continued; the difference is named."""
     if not file.is_file():
         return
     before = json.loads(file.read_text(encoding="utf-8"))
@@ -174,7 +174,7 @@ def check_settings(file: Path, about: dict[str, Any]) -> None:
     for key in {**before, **now}:
         if before.get(key) != now.get(key):
             raise UserError(
-                f"{file.parent} was begun with another {key}: {before.get(key)} → {now.get(key)}; give what it was, "
+                f"{file.parent} was started with another {key}: {before.get(key)} → {now.get(key)}; give what it was, "
                 "or --overwrite"
             )
 

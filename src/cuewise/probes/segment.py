@@ -214,10 +214,10 @@ def drawn(
     if not order:
         return []
     part = data.select(order)
-    said = {order[p.row]: p for p in segmenter.predict(part, classes.table, "pictures")}
+    predicted = {order[p.row]: p for p in segmenter.predict(part, classes.table, "pictures")}
     shots = []
     for word, i in chosen:
-        one = said[rows[i]]
+        one = predicted[rows[i]]
         panels = mask_panels(data.image(rows[i]), one.target, one.mask, classes.values[0] == 0)
         caption = f"{Path(data.name(rows[i])).name}: mIoU {values[i]:.2f}"
         shots.append(Shot(f"{word} of {name}", caption, panels))

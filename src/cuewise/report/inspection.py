@@ -60,13 +60,13 @@ def _sentence(found: Mapping[str, Any]) -> str:
     where = found["name"]
     if found["not_judged"]:
         return f"{where}: no clue was judged ({found['not_judged']})."
-    said = {name: clue for name, clue in found["clues"].items() if clue["predicts"]}
+    shown = {name: clue for name, clue in found["clues"].items() if clue["predicts"]}
     unclear = [name for name, clue in found["clues"].items() if clue["unclear"]]
-    if not said:
+    if not shown:
         return f"{where}: {_unclear(found, unclear) if unclear else _nothing(found)}"
-    ranked = sorted(said, key=lambda name: (not said[name]["shortcut"], -said[name]["value"]))
-    first = said[ranked[0]]
-    others = [name for name in ranked[1:] if said[name]["shortcut"]]
+    ranked = sorted(shown, key=lambda name: (not shown[name]["shortcut"], -shown[name]["value"]))
+    first = shown[ranked[0]]
+    others = [name for name in ranked[1:] if shown[name]["shortcut"]]
     more = f" So do, less well, {', '.join(others)}." if others else ""
     more += f" Not shown with {_judged(found):,} images: {', '.join(unclear)}." if unclear else ""
     return (

@@ -32,7 +32,7 @@ def write_probe_page(result: Mapping[str, Any], folder: Path) -> Path:
         sections.append(("pictures", "Pictures", pictures_html(sequence(result["pictures"]), folder)))
     sections += closing_sections(result)
     title = f"{clean(result['probe'])}: {clean(result['model'])}"
-    write_text(folder / "report.html", page_html(title, said(result), [], sections, []))
+    write_text(folder / "report.html", page_html(title, headline(result), [], sections, []))
     return folder / "report.html"
 
 
@@ -46,7 +46,7 @@ def closing_sections(result: Mapping[str, Any]) -> list[Section]:
     return [("data", "Data", data), *about_sections(environment())]
 
 
-def said(result: Mapping[str, Any]) -> str:
+def headline(result: Mapping[str, Any]) -> str:
     """The first score in a sentence, and whether it is beyond the baseline."""
     scores = sequence(result["scores"])
     if not scores:

@@ -38,11 +38,11 @@ def write_transfer_page(document: Mapping[str, Any], folder: Path) -> Path:
         *about_sections(mapping(document.get("environment"))),
     ]  # fmt: skip
     title = f"Transfer: {', '.join(models)}"
-    write_text(folder / "report.html", page_html(title, said(rows, models), [], sections, []))
+    write_text(folder / "report.html", page_html(title, headline(rows, models), [], sections, []))
     return folder / "report.html"
 
 
-def said(rows: list[Mapping[str, Any]], models: list[str]) -> str:
+def headline(rows: list[Mapping[str, Any]], models: list[str]) -> str:
     """On how many scores the first encoder is beaten, or beats, outside the interval."""
     if len(models) < 2:
         return f"{len(rows)} scores of {models[0]}."

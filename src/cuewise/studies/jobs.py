@@ -153,7 +153,7 @@ def run_job(job: ArmJob, lab: Lab) -> dict[str, Quantities]:
 
 
 def train(job: ArmJob, folder: Path) -> None:
-    """Resume the run, or start it again where it was begun with other settings."""
+    """Resume the run, or start it again where it was started with other settings."""
     # every value named, so that none is taken over from what is saved there
     config = resolve(job.config).as_dict()
     try:

@@ -31,6 +31,7 @@ from cuewise.studies.study import Study, choose, only_arms
 from cuewise.studies.sweep import swept
 from cuewise.studies.timing import fitting_epochs
 from cuewise.studies.writing import write_results
+from cuewise.train.banner import counted
 from cuewise.train.distributed import resolve_devices, resolve_precision
 from cuewise.train.log import read_metrics
 
@@ -199,7 +200,7 @@ def budgeted(
     found = fitting_epochs(budget * 60, workers, epochs, an_epoch, measuring)
     text = f"--budget {budget:g} minutes: {found} of {epochs} epochs ({1 / mean:.0f} images/s in each of {workers} processes)"
     print(text, file=sys.stderr)
-    write_json(note, {"asked": asked, "epochs": found, "said": text}, indent=None)
+    write_json(note, {"asked": asked, "epochs": found, "text": text}, indent=None)
     return found
 
 
@@ -211,9 +212,10 @@ def measured_images(chosen: Sequence[Study], lab: Lab) -> int:
 
 def print_plan(plan: StudyPlan, chosen: Sequence[Study], workers: int, threads: int) -> None:
     arms = sum(len(a) for a in plan.places.values())
-    runs = f"{len(plan.jobs)} runs of {spoken(plan.epochs.values())}"
-    text = f"{len(chosen)} studies, {arms} arms, {len(plan.seeds)} seeds: {runs}"
-    print(f"{text}, {workers} at a time with {threads} thread{'s' * (threads > 1)} each", file=sys.stderr)
+    runs = f"{counted(len(plan.jobs), 'run')} of {spoken(plan.epochs.values())}"
+    studies = counted(len(chosen), "study", "studies")
+    text = f"{studies}, {counted(arms, 'arm')}, {counted(len(plan.seeds), 'seed')}: {runs}"
+    print(f"{text}, {workers} at a time with {counted(threads, 'thread')} each", file=sys.stderr)
 
 
 def work(

@@ -64,7 +64,7 @@ def counted(number: int, one: str, more: str = "") -> str:
 
 
 def rate_lines(run: Run) -> list[str]:
-    """Where the rate is the one for short runs: what it is of the published one, and how to have that."""
+    """For the short-run rate: its ratio to the published rate, and how to set that one."""
     optim, method = run.config.optim, run.method.optim
     if optim.lr != method.get("short_lr") or optim.name != method["name"]:
         return []
@@ -87,14 +87,14 @@ def start_lines(run: Run) -> list[str]:
         return []
     parts = [p for p in encoder.backbone.parameters() if p.requires_grad]
     trained, whole = (sum(p.numel() for p in ps) for ps in (parts, encoder.backbone.parameters()))
-    said = (
+    line = (
         f"starts from {describe_weights(encoder.card.weights)}; {trained:,} of its {whole:,} parameters train"
     )
     if optim.layer_decay not in (None, 1.0):
-        said += f", the rate falls by {optim.layer_decay:g} per block towards the input"
+        line += f", the rate falls by {optim.layer_decay:g} per block towards the input"
     if optim.head_warmup:
-        said += f"; only new heads learn in the first {optim.head_warmup:.0%} of the steps"
-    return [said]
+        line += f"; only new heads learn in the first {optim.head_warmup:.0%} of the steps"
+    return [line]
 
 
 def warnings(run: Run, data: Dataset) -> list[str]:

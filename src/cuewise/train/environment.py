@@ -1,4 +1,4 @@
-"""environment.json: what a run ran on and on what."""
+"""environment.json: versions, machine and data of a run."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ class Reading:
 
     step: int
     right: Rows | None
-    said: NDArray[np.int64] | None  # answers of the own classifier, or the nearest other image
+    answers: NDArray[np.int64] | None  # answers of the own classifier, or the nearest other image
     features: NDArray[np.float32]
 
     @property
@@ -74,17 +74,17 @@ class Guard:
         z = F.normalize(torch.from_numpy(found.features), dim=1)
         labels = found.labels if self.labelled else None
         if self.answers is not None:
-            said = self.answers(found.features)
+            answers = self.answers(found.features)
         elif labels is not None:
             truth = torch.from_numpy(labels)
             votes = knn_votes(z, z, truth, len(self.data.classes), k=K, tau=TAU, leave_one_out=True)
-            said = votes.argmax(1).numpy()
+            answers = votes.argmax(1).numpy()
         else:
             similar = z @ z.T
             similar.fill_diagonal_(-math.inf)
-            said = similar.argmax(1).numpy()
-        right = (said == labels).astype(np.float64) if labels is not None else None
-        return Reading(step, right, said, found.features)
+            answers = similar.argmax(1).numpy()
+        right = (answers == labels).astype(np.float64) if labels is not None else None
+        return Reading(step, right, answers, found.features)
 
     def look(self, encoder: Encoder, step: int) -> tuple[dict[str, float], list[str]]:
         """guard/* for metrics.jsonl, and what to say."""
@@ -107,10 +107,10 @@ class Guard:
     def row(self, now: Reading) -> dict[str, float]:
         first = self.first
         assert first is not None
-        assert now.said is not None
+        assert now.answers is not None
         cos = (_unit(now.features) * _unit(first.features)).sum(1).mean()
         out = {
-            "guard/agreement": float((now.said == first.said).mean()),
+            "guard/agreement": float((now.answers == first.answers).mean()),
             "guard/effective_rank": now.rank,
             "guard/alignment": float(cos),
         }
@@ -139,17 +139,17 @@ class Guard:
     def words(self, row: dict[str, float]) -> str:
         what = "its own classifier" if self.answers is not None else "nearest neighbours"
         if "guard/drop" in row:
-            said = (
+            warning = (
                 f"accuracy by {what} fell by {row['guard/drop']:.1f} points "
                 f"({row['guard/drop_low']:.1f} to {row['guard/drop_high']:.1f}), more than --max-drop {self.max_drop:g}"
             )
         else:
-            said = (
+            warning = (
                 f"the features drift: {100 * row['guard/agreement']:.0f} % of the images get the same answer from {what} "
                 f"as at the start, effective rank {row['guard/effective_rank']:.0f}"
             )
         return (
-            f"{said}; the encoder of step {self.within} is kept as best.safetensors. Try a larger --keep, a lower --alpha "
+            f"{warning}; the encoder of step {self.within} is kept as best.safetensors. Try a larger --keep, a lower --alpha "
             "or optim.lr, or --layers last:2"
         )
 
@@ -164,7 +164,7 @@ class Guard:
             "within": self.within,
             "stopped": self.stopped,
             "right": None if first.right is None else first.right.tolist(),
-            "said": None if first.said is None else first.said.tolist(),
+            "answers": None if first.answers is None else first.answers.tolist(),
         }
         with aside(file.with_suffix(".npy")) as part, part.open("wb") as features:
             np.save(features, first.features)
@@ -180,8 +180,9 @@ class Guard:
                 "--resume compares with the start on the same images: give --val as in the first call"
             )
         right = None if content["right"] is None else np.array(content["right"])
-        said = None if content["said"] is None else np.array(content["said"])
-        self.first = Reading(0, right, said, np.load(file.with_suffix(".npy")))
+        known = content["answers"]
+        answers = None if known is None else np.array(known)
+        self.first = Reading(0, right, answers, np.load(file.with_suffix(".npy")))
         self.fired, self.within = content["fired"], content["within"]
         self.stopped = content["stopped"]
 

@@ -68,7 +68,7 @@ def label_lines(data: Dataset) -> list[str]:
     if gold and counts.min() < FEW:
         k, few = int(counts.argmin()), int(counts.min())
         out.append(
-            f"warning: {source.classes[k]} has {few} trusted image{'s' * (few != 1)}: what it is taken for is "
-            f"hardly known from so few; {FEW} or more of each class are better"
+            f"warning: {source.classes[k]} has {few} trusted image{'s' * (few != 1)}: its row of the "
+            f"confusion matrix is unreliable; {FEW} or more of each class are better"
         )
     return out

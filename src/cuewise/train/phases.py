@@ -1,4 +1,4 @@
-"""The first of the two phases of a label correction: learn the noisy labels, then see what trusted images are taken for."""
+"""The first of two phases of a label correction: learn the noisy labels, then estimate the confusion on trusted images."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def write_confusion(method: Supervised, data: Dataset, config: Config, out: Path
         "mean_error": None if true is None else float((estimated - true).abs().mean()),
     }
     draw(estimated, true).save(out / PICTURE)
-    write_json(out / FILE, content)  # last: what is there is whole
+    write_json(out / FILE, content)  # written last, so that an existing file is complete
 
 
 def read_confusion(out: Path) -> Tensor:

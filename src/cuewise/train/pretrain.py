@@ -318,7 +318,7 @@ def usable_images(config: Config, data: Dataset) -> Dataset:
 
 
 def check_facts(config: Config, data: Dataset) -> None:
-    """What the method cannot do without must be known of the images."""
+    """Refuse data that lack facts the method needs."""
     needs = config.method_class.needs
     if "label" in needs and data.labels is None:
         raise UserError(f"--method {config.method} needs labels: put the images into one folder per class")

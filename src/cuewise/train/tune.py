@@ -1,4 +1,4 @@
-"""From MODEL and --away to the layers of a tuning run: what is asked of a user is checked before anything is trained."""
+"""From MODEL and --away to the layers of a tuning run: user input is checked before anything is trained."""
 
 from __future__ import annotations
 
@@ -63,7 +63,9 @@ def layers_of(
     for layer in typed:
         for name in ("method", "model"):
             if layer.get(name) is not None and (name, layer[name]) != ("method", "tune"):
-                raise UserError(f"{name} {layer[name]}: `cuewise tune` has its own; the model is MODEL")
+                raise UserError(
+                    f"{name} {layer[name]}: remove it: `cuewise tune` has a fixed method, and the model is the positional MODEL"
+                )
     own: dict[str, Any] = {"method": "tune", "model": model}
     resumed = resume and (out / "config.yaml").is_file()
     first = preset(away) if away and (resumed or begun) else {}

@@ -54,7 +54,7 @@ Answers = Annotated[
 ]
 ClassMap = Annotated[
     One | None,
-    "a JSON file: which outputs of a classifier, or training classes of a probe, stand for a class [by WordNet ids]",
+    "a JSON file: which outputs of a classifier, or training classes of a probe, belong to a class [by WordNet ids]",
     INPUT,
 ]
 

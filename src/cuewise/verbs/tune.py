@@ -29,7 +29,7 @@ def tune(
         "cue dials",
     ] = None,
     keep: Annotated[
-        float | None, "weight of staying where the model was on unchanged images [1]", "cue dials"
+        float | None, "weight of keeping the features of unchanged images [1]", "cue dials"
     ] = None,
     test: Annotated[
         Several | None,

@@ -120,5 +120,5 @@ def read_boxes(file: Path, data: Dataset, setting: str = "crops.boxes") -> dict[
     names = {data.name(i) for i in range(len(data))}
     found = {name: np.array(boxes, np.float32) for name, boxes in rows.items() if name in names}
     if not found:
-        raise UserError(f"{setting}={file} names none of the images; make it of the same DATA")
+        raise UserError(f"{setting}={file} contains none of these images; create it from the same DATA")
     return found

@@ -33,10 +33,10 @@ def made_copies(data: Dataset, places: list[str], kind: str) -> MadeCopies:
     """Sets that `cuewise make KIND` wrote of the images of `data`."""
     option = "suppress.copies"
     for place in places:
-        said = {row["kind"] for row in islice(_rows(Path(place)), 1) if row.get("kind")}
-        if said and said != {kind}:
+        kinds = {row["kind"] for row in islice(_rows(Path(place)), 1) if row.get("kind")}
+        if kinds and kinds != {kind}:
             raise UserError(
-                f"{option} {place}: made by `cuewise make {said.pop()}`, and --suppress is {kind}; give one of the two"
+                f"{option} {place}: made by `cuewise make {kinds.pop()}`, and --suppress is {kind}; give one of the two"
             )
     sets = tuple(open_data([place]) for place in places)
     partners = tuple(match(data, there, place, option, kind) for there, place in zip(sets, places))

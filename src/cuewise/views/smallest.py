@@ -1,4 +1,4 @@
-"""`loop.decode=reduced`: what the views of an image leave of it at least, so that more need not be decoded."""
+"""`loop.decode=reduced`: the smallest scale at which an image can be decoded without any crop losing pixels."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def reduction_line(found: Sequence[int]) -> str:
     """What a run says of them at its start."""
     parts = [f"{found.count(n)} at 1/{n}" for n in (8, 4, 2) if n in found]
     whole = f", {found.count(1)} in full" if 1 in found else ""
-    return f"JPEGs are reduced while they are decoded: of {len(found)} looked at, {', '.join(parts)} of their side{whole}"
+    return f"JPEGs are reduced while they are decoded: of {len(found)} images checked, {', '.join(parts)} of their side{whole}"
 
 
 def _refusal(why: str) -> UserError:

@@ -29,5 +29,7 @@ def open_annotated(place: FileSet, name: str, given: Mapping[str, str], spec: st
     for key in given:
         if key not in known:
             listed = ", ".join([*ANYWHERE, *known])
-            raise UserError(f"{spec}: {key!r} is no option here; write ?{known[0]}=… (it takes: {listed})")
+            raise UserError(
+                f"{spec}: {key!r} is not an option of this data set; write ?{known[0]}=… (it takes: {listed})"
+            )
     return reader(place, name, given, spec)

@@ -53,12 +53,12 @@ class Ranking:
         return out
 
 
-def rank(said: Sequence[Detections], true: Sequence[Boxes], k: int) -> Ranking:
+def rank(predicted: Sequence[Detections], true: Sequence[Boxes], k: int) -> Ranking:
     """Match the detections of class k as VOC's kit does: each looks at the object that it overlaps most; the first to
     reach the threshold finds it, later ones are wrong."""
     image, scores, right, ignored = [], [], [], []
     positive = np.zeros(len(true), np.int64)
-    for i, (found, boxes) in enumerate(zip(said, true)):
+    for i, (found, boxes) in enumerate(zip(predicted, true)):
         objects = boxes.select(boxes.classes == k)
         skipped = skipped_boxes(objects)
         positive[i] = int((~skipped).sum())
@@ -126,10 +126,10 @@ def mean_ap(
     return found[there].mean(0) if there.any() else np.full(len(THRESHOLDS), np.nan)
 
 
-def image_scores(said: Sequence[Detections], true: Sequence[Boxes]) -> NDArray[np.float64]:
+def image_scores(predicted: Sequence[Detections], true: Sequence[Boxes]) -> NDArray[np.float64]:
     """For each image F1 of its detections with a score of 0.5 or more at IoU 0.5; NaN where nothing is to be found."""
     out = np.full(len(true), np.nan)
-    for i, (found, boxes) in enumerate(zip(said, true)):
+    for i, (found, boxes) in enumerate(zip(predicted, true)):
         rows = np.flatnonzero(found.scores >= 0.5)
         hits = wrong = wanted = 0
         for k in np.union1d(boxes.classes, found.classes[rows]):

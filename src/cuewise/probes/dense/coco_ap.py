@@ -20,7 +20,7 @@ NEEDS = "COCO's AP is left out: it needs pycocotools (pip install 'cuewise[trans
 class CocoEvaluation:
     """AP over 0.50…0.95, AP50 and AP75 of detections; `values` are pycocotools' own, `mean_ap` takes weights of images."""
 
-    def __init__(self, said: Sequence[Detections], true: Sequence[Boxes], classes: int) -> None:
+    def __init__(self, predicted: Sequence[Detections], true: Sequence[Boxes], classes: int) -> None:
         from pycocotools.coco import COCO
         from pycocotools.cocoeval import COCOeval
 
@@ -28,7 +28,7 @@ class CocoEvaluation:
             truth = COCO()
             truth.dataset = _document(true, classes)
             truth.createIndex()
-            rows = _results(said)
+            rows = _results(predicted)
             found = truth.loadRes(rows) if rows else _empty(COCO, truth)
             evaluation = COCOeval(truth, found, "bbox")
             evaluation.evaluate()
@@ -83,11 +83,11 @@ def _document(true: Sequence[Boxes], classes: int) -> dict[str, Any]:
     }
 
 
-def _results(said: Sequence[Detections]) -> list[dict[str, Any]]:
+def _results(predicted: Sequence[Detections]) -> list[dict[str, Any]]:
     return [
         {"image_id": i, "category_id": int(k), "score": float(score),
          "bbox": [float(b[0]), float(b[1]), float(b[2] - b[0]), float(b[3] - b[1])]}
-        for i, found in enumerate(said)
+        for i, found in enumerate(predicted)
         for b, k, score in zip(found.corners, found.classes, found.scores)
     ]  # fmt: skip
 

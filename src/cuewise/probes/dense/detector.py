@@ -129,7 +129,7 @@ class Detector:
         device = next(self.encoder.parameters()).device
         view = BoxView(self._numbers(data))
         rows: list[int] = []
-        said: list[Detections] = []
+        predicted: list[Detections] = []
         true: list[Boxes] = []
         workers = auto_workers() if len(data) > 1000 else 0
         with evaluating(self.network), Progress(len(data), "images", label) as bar:
@@ -139,13 +139,13 @@ class Detector:
                     continue
                 for found in self.network(inputs(batch, device)[0]):
                     arrays = {k: v.cpu().numpy() for k, v in found.items()}
-                    said.append(
+                    predicted.append(
                         Detections(arrays["boxes"], arrays["labels"].astype(np.int64) - 1, arrays["scores"])
                     )
                 true += batch.facts["boxes"]
                 rows += batch.index.tolist()
                 bar.add(len(batch))
-        return rows, said, true
+        return rows, predicted, true
 
     def _numbers(self, data: Dataset) -> tuple[int, ...]:
         """The trained class of each class of a set, −1 where there is none."""

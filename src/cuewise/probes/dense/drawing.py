@@ -35,9 +35,9 @@ def colour(k: int) -> tuple[int, int, int]:
     return PALETTE[k] if k < len(PALETTE) else PALETTE[1 + k % (len(PALETTE) - 1)]
 
 
-def mask_panels(image: Pixels, true: Pixels, said: Pixels, background: bool = True) -> Pixels:
+def mask_panels(image: Pixels, true: Pixels, predicted: Pixels, background: bool = True) -> Pixels:
     """Image, true and predicted classes; void pixels are grey in both. background: class 0 is one, and black."""
-    shown = [np.where(true == VOID, VOID, m).astype(np.uint8) for m in (true, said)]
+    shown = [np.where(true == VOID, VOID, m).astype(np.uint8) for m in (true, predicted)]
     return side_by_side([image, *(painted(image, m, 0 if background else 1) for m in shown)])
 
 
@@ -52,13 +52,13 @@ def painted(image: Pixels, mask: Pixels, first: int = 0) -> Pixels:
 def box_panels(
     image: Pixels,
     true: tuple[NDArray[np.float32], NDArray[np.int64]],
-    said: tuple[NDArray[np.float32], NDArray[np.int64], NDArray[np.float32]],
+    predicted: tuple[NDArray[np.float32], NDArray[np.int64], NDArray[np.float32]],
     names: Sequence[str],
 ) -> Pixels:
     """True boxes on the left, predicted ones with their scores on the right."""
     left = boxed(image, true[0], [names[k] for k in true[1]], true[1])
-    labels = [f"{names[k]} {score:.2f}" for k, score in zip(said[1], said[2])]
-    return side_by_side([left, boxed(image, said[0], labels, said[1])])
+    labels = [f"{names[k]} {score:.2f}" for k, score in zip(predicted[1], predicted[2])]
+    return side_by_side([left, boxed(image, predicted[0], labels, predicted[1])])
 
 
 def boxed(

@@ -18,7 +18,7 @@ class PixelCounts:
 
     right: Counts  # N×C
     true: Counts
-    said: Counts
+    predicted: Counts
 
     @property
     def judged(self) -> NDArray[np.bool_]:
@@ -26,10 +26,10 @@ class PixelCounts:
         return self.true.sum(0) > 0
 
     def per_class(self, weights: Counts | None = None) -> NDArray[np.float64]:
-        """IoU_c = Σ right / Σ (true + said − right), NaN where a class occurs in no truth."""
+        """IoU_c = Σ right / Σ (true + predicted − right), NaN where a class occurs in no truth."""
         w = np.ones(len(self.right), np.int64) if weights is None else weights
-        right, true, said = w @ self.right, w @ self.true, w @ self.said
-        union = true + said - right
+        right, true, predicted = w @ self.right, w @ self.true, w @ self.predicted
+        union = true + predicted - right
         return np.where(true > 0, right / np.maximum(union, 1), np.nan)
 
     def mean(self, weights: Counts | None = None) -> float:
@@ -44,7 +44,7 @@ class PixelCounts:
 
     def of_images(self) -> NDArray[np.float64]:
         """mIoU of each image by itself, over the classes that it has."""
-        union = self.true + self.said - self.right
+        union = self.true + self.predicted - self.right
         each = np.where(self.true > 0, self.right / np.maximum(union, 1), np.nan)
         known = np.isfinite(each).any(1)
         out = np.full(len(each), np.nan)
@@ -55,8 +55,9 @@ class PixelCounts:
 def count_pixels(
     predicted: NDArray[np.uint8], target: NDArray[np.uint8], classes: int
 ) -> tuple[Counts, Counts, Counts]:
-    """right, true, said of one image; pixels whose target is VOID are left out of all three."""
+    """right, true, predicted of one image; pixels whose target is VOID are left out of all three."""
     known = target != VOID
     p, t = predicted[known], target[known]
-    right, true, said = (np.bincount(v, minlength=classes)[:classes] for v in (p[p == t], t, p))
-    return right, true, said
+    counts = (np.bincount(v, minlength=classes)[:classes] for v in (p[p == t], t, p))
+    right, true, called = counts
+    return right, true, called

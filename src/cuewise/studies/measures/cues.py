@@ -50,9 +50,9 @@ def cues(arm: TrainedArm) -> Quantities:
 
 @measure("fine", "a probe on breeds: the breed is right (fine), its kind is (coarse)", "fine_train", "fine")
 def fine(arm: TrainedArm) -> Quantities:
-    said = answers_of(arm.model, arm.answerer("fine_train"), arm.data("fine"), "fine")
-    _, right_kind, inside = judged(said, breed_kinds(arm.data("fine_train")))
-    coarse, breed = coarse_fine_scores(said, right_kind, inside)
+    answers = answers_of(arm.model, arm.answerer("fine_train"), arm.data("fine"), "fine")
+    _, right_kind, inside = judged(answers, breed_kinds(arm.data("fine_train")))
+    coarse, breed = coarse_fine_scores(answers, right_kind, inside)
     return {"fine": breed.value, "coarse": coarse.value}
 
 

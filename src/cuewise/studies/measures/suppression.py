@@ -97,11 +97,11 @@ def scored(arm: TrainedArm, model: Measured, answerer: Answerer, when: str) -> Q
 
 def certainty(model: Measured, answerer: Answerer, data: Dataset) -> Quantities:
     """Confidence and area of saliency as the audits of these names define them; nothing where no answer is finite."""
-    said, out = answers_of(model, answerer, data, "clean"), Quantities()
-    if said.correct.any():
-        out["confidence"] = confidence_score(said).value
-    if len(said.index):
-        shown = said.part(np.random.default_rng(0).permutation(len(said.index))[:SALIENT])
+    answers, out = answers_of(model, answerer, data, "clean"), Quantities()
+    if answers.correct.any():
+        out["confidence"] = confidence_score(answers).value
+    if len(answers.index):
+        shown = answers.part(np.random.default_rng(0).permutation(len(answers.index))[:SALIENT])
         out["saliency"] = float(spread_area(saliency_maps(model, answerer, shown)[1]).mean())
     return out
 
