@@ -18,6 +18,7 @@ from cuewise.config import dotted, read_yaml, resolve
 from cuewise.data import open_data
 from cuewise.methods.moco import MoCo
 from cuewise.progress import Progress
+from cuewise.report.folders import own_data
 from cuewise.train.banner import image_warnings
 from cuewise.train.checkpoint import read_checkpoint
 from cuewise.train.dials import Watch
@@ -257,10 +258,17 @@ def test_code_that_a_file_names_is_not_imported(
     for attempt in (
         lambda: pretrain(str(folder), out=str(run), resume=True),
         lambda: pretrain(str(folder), out=str(tmp_path / "new"), config=str(run / "config.yaml")),
-        lambda: load_config(run),
     ):
         with pytest.raises(UserError, match=r"names code to import, payload_x:\w+; if you trust it, give --"):
             attempt()
+    with pytest.raises(
+        UserError, match=r"payload_x:\w+; if you trust it, make it an entry point .*import payload_x first"
+    ):
+        load_config(run)
+    assert own_data([run]) == own_data([good])  # which reads neither
+    (run / "config.yaml").write_text(yaml.safe_dump(config | {"data": ["payload_x:Evil"]}))
+    with pytest.raises(UserError, match="names code to import"):
+        own_data([run])
     assert not (tmp_path / "ran").exists()
 
 

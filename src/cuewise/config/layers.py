@@ -133,12 +133,18 @@ def named_code(settings: Mapping[str, Any]) -> dict[str, str]:
     return found
 
 
-def refuse_code(settings: Mapping[str, Any], where: str, *typed: Mapping[str, Any]) -> None:
-    """Code that a file names is imported only if the user typed the same name, or has imported its module already."""
+def refuse_code(
+    settings: Mapping[str, Any], where: str, *typed: Mapping[str, Any], options: bool = True
+) -> None:
+    """Code that a file names is imported only if the user typed the same name, or has imported its module already.
+
+    options: whether the command has options that such a name can be typed for
+    """
     allowed = {spec for layer in typed for spec in named_code(layer).values()}
     for option, spec in named_code(settings).items():
         if spec not in allowed and spec.partition(":")[0] not in sys.modules:
             flag = option if option == "data" else f"--{option.replace('_', '-')}"
-            raise UserError(
-                f"{where} names code to import, {spec}; if you trust it, give {flag} {spec} yourself"
-            )
+            module = spec.partition(":")[0]
+            install = f"make it an entry point (docs/extend.md), or import {module} first in Python"
+            advice = f"give {flag} {spec} yourself" if options else install
+            raise UserError(f"{where} names code to import, {spec}; if you trust it, {advice}")

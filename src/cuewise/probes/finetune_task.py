@@ -16,7 +16,7 @@ from cuewise.probes.task import Task
 from cuewise.probes.tuned import tuned_scores
 from cuewise.probes.tunings import tuning
 from cuewise.scores import Score
-from cuewise.train.reload import load_config, load_method
+from cuewise.train.reload import load_method, read_images
 
 
 @dataclass(frozen=True)
@@ -73,9 +73,10 @@ def own_classifier(task: Task) -> nn.Linear | None:
     Any other model gets a new layer; a line says which it is.
     """
     head, why = None, "the model is not a supervised run"
-    if task.run is not None and load_config(task.run).method == "supervised":
+    method, data, _ = read_images(task.run) if task.run is not None else ("", [], [])
+    if task.run is not None and method == "supervised":
         try:
-            known = open_data(load_config(task.run).data).classes
+            known = open_data(data).classes
         except UserError:  # which output is which class is known by the images of the run alone
             known, why = (), "the training images of the run are no longer there"
         else:

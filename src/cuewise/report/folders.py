@@ -18,7 +18,7 @@ from cuewise.folders import hold_folder, is_embedded
 from cuewise.report.card import card_of_run
 from cuewise.report.page import incomparable, write_report
 from cuewise.train.log import read_metrics
-from cuewise.train.reload import load_config
+from cuewise.train.reload import read_images
 
 Found = tuple[Path, dict[str, Any]]  # the folder of an audit and its document
 
@@ -173,9 +173,9 @@ def own_data(runs: Sequence[Path]) -> tuple[list[str], list[str]]:
 
     Nothing where they differ, have no labels, or are the embedded shapes, which have test sets of their own.
     """
-    configs = [load_config(run) for run in runs]
-    data, val = configs[0].data, configs[0].val
-    if any((c.data, c.val) != (data, val) for c in configs) or all(is_embedded(d) for d in data):
+    images = [read_images(run)[1:] for run in runs]
+    data, val = images[0]
+    if any(other != images[0] for other in images) or all(is_embedded(d) for d in data):
         return [], []
     if open_data(data).labels is None:
         return [], []

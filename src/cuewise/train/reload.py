@@ -9,6 +9,7 @@ from cuewise.config import Config, read_yaml, refuse_code, resolve
 from cuewise.encoders.load import HUB
 from cuewise.errors import UserError
 from cuewise.methods import Method
+from cuewise.options import texts
 from cuewise.train.checkpoint import read_checkpoint
 from cuewise.train.start import load_start
 
@@ -21,8 +22,16 @@ def is_run(folder: Path) -> bool:
 def load_config(folder: Path) -> Config:
     """The resolved configuration of a run."""
     saved = read_yaml(folder / "config.yaml")
-    refuse_code(saved, f"{folder}/config.yaml")
+    refuse_code(saved, f"{folder}/config.yaml", options=False)
     return resolve(saved)
+
+
+def read_images(folder: Path) -> tuple[str, list[str], list[str]]:
+    """(method, data, val) of a run, whose method need not be there to know them."""
+    saved = read_yaml(folder / "config.yaml")
+    data, val = (texts(saved.get(name)) for name in ("data", "val"))
+    refuse_code({"data": data, "val": val}, f"{folder}/config.yaml", options=False)
+    return str(saved.get("method")), data, val
 
 
 def load_method(folder: Path) -> Method:
