@@ -85,17 +85,24 @@ def as_text(result: Mapping[str, Any]) -> str:
         lines.append(side_by_side(**result["comparison"]))
     if "runs" in result:
         lines += [_runs_text(result["runs"])] if result["runs"] else []
-    for score in [] if "comparison" in result else result.get("scores", []):
-        line = f"{score['name']:<34} {number(score['value'])}"
-        if score.get("low") is not None:
-            line += f"  [{number(score['low'])}, {number(score['high'])}]"
-        if score.get("guessing") is not None:
-            line += f"  guessing {number(score['guessing'])}"
-        lines.append(f"{line}  n={score['n']}  {score['protocol']}")
+    lines += [_score_text(score) for score in result.get("scores", []) if "comparison" not in result]
+    if isinstance(result.get("baseline"), Mapping):  # of a probe
+        own = [{**score, "name": f"baseline: {score['name']}"} for score in result["baseline"]["scores"]]
+        apart = [{**score, "name": f"difference: {score['name']}"} for score in result["differences"]]
+        lines += [_score_text(score) for score in [*own, *apart]]
     rows = getattr(result, "rows", None) or _scalars(result)
     width = min(max(map(len, rows), default=0), 32)
     lines += [f"{key:<{width}} {value}".rstrip() for key, value in rows.items()]
     return "\n".join(lines)
+
+
+def _score_text(score: Mapping[str, Any]) -> str:
+    line = f"{score['name']:<34} {number(score['value'])}"
+    if score.get("low") is not None:
+        line += f"  [{number(score['low'])}, {number(score['high'])}]"
+    if score.get("guessing") is not None:
+        line += f"  guessing {number(score['guessing'])}"
+    return f"{line}  n={score['n']}  {score['protocol']}"
 
 
 def settings_text(config: Mapping[str, Any]) -> str:

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from cuewise import UserError, audit, compare, embed, inspect, probe, transfer
+from cuewise import UserError, audit, compare, embed, inspect, pretrain, probe, transfer
 from cuewise.audits.corruption import summary
 from cuewise.encoders import load_encoder
 from cuewise.encoders.load import as_torch_device
@@ -182,3 +182,103 @@ def test_a_set_of_copies_is_not_judged(tmp_path: Path) -> None:
     inspect(str(tmp_path / "solid"), out=tmp_path / "i", workers=0)
     (one,) = json.loads((tmp_path / "i" / "inspect.json").read_text())["sets"]
     assert "different images" in one["not_judged"]
+
+
+def test_accuracy_below_guessing_is_no_result_but_a_question(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Class folders of the test set that are shifted by one."""
+    train, test = photos(tmp_path / "train", 8), photos(tmp_path / "test", 8, seed=3)
+    names = sorted(p.name for p in test.iterdir())
+    for name in names:
+        (test / name).rename(test / f"{name}-")
+    for name, other in zip(names, [*names[1:], names[0]]):
+        (test / f"{name}-").rename(test / other)
+    sets = {"train": str(train), "test": str(test)}
+    audit(ENCODER, out=tmp_path / "out", only="accuracy", **sets, **SMALL)
+    (text,) = json.loads((tmp_path / "out" / "audit.json").read_text())["warnings"]
+    assert "is worse than guessing" in text
+    assert "name the classes alike?" in text
+    assert text in capsys.readouterr().err
+    assert "worse than guessing" in (tmp_path / "out" / "report.html").read_text()
+
+
+def test_conflicts_that_nothing_could_check_say_so(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    train, test = photos(tmp_path / "train", 2), photos(tmp_path / "test", 2, seed=3)
+    found = audit(ENCODER, out=tmp_path / "out", train=str(train), test=str(test), only="shape_bias", **SMALL)
+    (score,) = (s for s in found["scores"] if s["name"] == "shape_bias")
+    assert "home-made, validity not checked: too few other labelled images" in score["protocol"]
+    assert (
+        "WARNING: resnet-tiny?width=8: shape_bias: its conflict images were made" in capsys.readouterr().err
+    )
+
+
+def test_files_without_a_class_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    train = photos(tmp_path / "train", 5)
+    for file in sorted((train / "ant").iterdir()):
+        file.rename(train / file.name)
+    (train / "preview.png").write_bytes((train / "ant0.jpg").read_bytes())
+    (train / "ant").rmdir()
+    line = f"WARNING: 6 files of {train} could not be used: ant0.jpg ("
+    for call in (
+        lambda: audit(ENCODER, out=tmp_path / "out", train=str(train), only="accuracy", **SMALL),
+        lambda: probe("knn", ENCODER, train=str(train), size=16, k=1),
+        lambda: pretrain(
+            train,
+            out=tmp_path / "run",
+            method="supervised",
+            model=ENCODER,
+            size=16,
+            batch_size=4,
+            steps=1,
+            workers=0,
+        ),
+    ):
+        call()
+        assert line in capsys.readouterr().err
+    (train / "make.json").write_text("{}")  # then the picture is one that `make` has made of the set
+    probe("knn", ENCODER, train=str(train), size=16, k=1, cache=False)
+    assert f"WARNING: 5 files of {train} could not be used" in capsys.readouterr().err
+
+
+def test_one_class_under_two_names_is_named_wherever_labels_are_used(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    train, test = photos(tmp_path / "train", 5), photos(tmp_path / "test", 5, seed=3)
+    (test / "ant").rename(test / "Ant")
+    found = probe("knn", ENCODER, train=str(train), test=str(test), size=16, k=1)
+    (text,) = found["warnings"]
+    assert "the probe knows 2 of 3 classes" in text
+    assert "5 of 15 images left out; Ant is ant but for case or spaces: rename the folder" in text
+    assert f"WARNING: {text}" in capsys.readouterr().err
+    shutil.copytree(test / "Ant", train / "Ant")
+    options: dict[str, Any] = {"model": ENCODER, "size": 16, "batch_size": 4, "steps": 1, "workers": 0}
+    pretrain(train, out=tmp_path / "run", method="supervised", **options)
+    line = f"{train}: Ant is ant but for case or spaces: rename the folder, or they are different classes"
+    assert f"WARNING: {line}" in capsys.readouterr().err
+    inspected = inspect(train, out=tmp_path / "inspected", only="size", workers=0)
+    assert f"WARNING: {line}" in capsys.readouterr().err
+    assert "Ant is ant but for case" in inspected["sets"][0]["doubt"]
+    pretrain(train, out=tmp_path / "plain", method="simclr", **options)
+    assert "but for case" not in capsys.readouterr().err  # no label is used
+
+
+def test_a_probe_shows_its_baseline(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    train, test = photos(tmp_path / "train", 5), photos(tmp_path / "test", 5, seed=3)
+    run = tmp_path / "run"
+    pretrain(train, out=run, method="simclr", model=ENCODER, size=16, batch_size=4, steps=2, workers=0)
+    sets: dict[str, Any] = {"train": str(train), "test": str(test), "size": 16, "k": 1}
+    capsys.readouterr()
+    found = probe("knn", str(run), baseline="random", **sets)
+    assert "RANDOM WEIGHTS" not in capsys.readouterr().err
+    text = repr(found)
+    assert f"baseline: top1/{test}" in text
+    assert f"difference: top1/{test}" in text
+    for model, baseline, reason in (
+        (ENCODER, "random", "has random weights itself"),
+        (str(run), str(run), "that is the model itself"),
+    ):
+        with pytest.raises(UserError, match=reason):
+            probe("knn", model, baseline=baseline, **sets)

@@ -198,7 +198,7 @@ def test_home_made_images_are_judged(monkeypatch: pytest.MonkeyPatch) -> None:
         assert set(found.notes) == {"shape_bias", "shape_accuracy", "texture_accuracy"}
         assert "too few other labelled images" in found.withheld["shape_bias"]
         assert "this model in 83.3\u00a0% of 6 (guessing: 66.7\u00a0%)" in found.notes["shape_bias"]
-        assert all("; home-made, validity by a pair of linear probes" in s.protocol for s in found.scores)
+        assert all("; home-made, validity not checked: too few" in s.protocol for s in found.scores)
 
 
 def score(value: float, low: float, n: int = 100) -> Score:

@@ -121,6 +121,8 @@ def run(command: str) -> None:
         quick += ONLY.split()
     if name == "pretrain" and "--method" not in rest:
         quick += ["--set", "moco.queue=64"]
+    if name == "tune" and "--test" in rest:  # for the report, which is left out here
+        rest = rest[: rest.index("--test")]
     out = (
         Path(rest[rest.index("--out") + 1]) if "--out" in rest else Path(rest[1]) if name == "make" else None
     )

@@ -76,7 +76,7 @@ def test_what_the_run_leaves(whole: Path, folder: Path) -> None:
     assert row["val/accuracy_low"] <= row["val/accuracy"] <= row["val/accuracy_high"]
     said = (whole / "train.log").read_text()
     assert "12 trusted (gold), 36 others (silver)" in said
-    assert "has 4 trusted images: what it is taken for is hardly known" in said
+    assert "has 4 trusted images: its row of the confusion matrix is unreliable" in said
 
 
 def test_the_confusion_is_the_first_phases_answer_on_plain_trusted_images(whole: Path, folder: Path) -> None:

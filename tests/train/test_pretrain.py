@@ -499,3 +499,13 @@ def test_loader_processes_compute_between_steps_where_training_takes_all_cores(
         complete(resolve(settings), len(data)), Path(), data, Fabric(accelerator="cpu", devices=1)
     ).loader
     assert (loader.workers, loader.between_steps) == (count, between)
+
+
+def test_resume_with_another_method_names_both(folder, tmp_path):
+    pretrain(
+        str(folder), out=tmp_path / "run", method="simclr", **{**SMALL, "set": ["loop.log_every=1"]}, steps=1
+    )
+    with pytest.raises(
+        UserError, match=r"--resume with another configuration \(method: simclr → byol\); undo the change"
+    ):
+        pretrain(str(folder), out=tmp_path / "run", method="byol", resume=True, **{**SMALL, "set": []})

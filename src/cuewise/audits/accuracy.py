@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -21,7 +21,7 @@ from cuewise.data import Dataset
 from cuewise.probes import KNNProbe
 from cuewise.probes.draws import over_both
 from cuewise.probes.probe import top_hits
-from cuewise.scores import Score, proportion
+from cuewise.scores import Score, proportion, show_share
 
 Right = NDArray[np.bool_]
 
@@ -74,6 +74,7 @@ def accuracy(subject: Subject) -> Finding:
         guess = 1 / len(subject.classes_for(data))
         out.add(first, chance=guess)
         out.add(*more, chance=guess if by_probe else None)
+        out.warnings += below_guessing([first], guess)
         out.tables[f"accuracy/{name}/decisions"] = decisions
     names = [name for name, _, _ in found]
     kinds = list(dict.fromkeys(s.name.partition("/")[0] for s in out.scores))
@@ -132,3 +133,13 @@ def by_head_scores(subject: Subject, name: str, data: Dataset) -> tuple[Score, l
     }
     scores = [proportion(score, int(hits.sum()), len(hits), protocol) for score, hits in right.items()]
     return scores[0], scores[1:], right_table(name, data, found.index[own >= 0][finite], right)
+
+
+def below_guessing(scores: Sequence[Score], guess: float) -> list[str]:
+    """A model that knows nothing guesses; one that is clearly worse was asked about other names."""
+    return [
+        f"{s.name}: {show_share(s.value)} is worse than guessing ({show_share(guess)}): do the folders of the training and the "
+        "test images name the classes alike?"
+        for s in scores
+        if s.high < guess
+    ]

@@ -40,6 +40,7 @@ class Finding:
     chance: dict[str, float] = field(default_factory=dict)  # score → its value when the model guesses
     notes: dict[str, str] = field(default_factory=dict)  # score → what must be read beside it
     withheld: dict[str, str] = field(default_factory=dict)  # score → why no headline may rest on it
+    warnings: list[str] = field(default_factory=list)  # on the terminal and on top of the report
     left: dict[str, str] = field(default_factory=dict)  # test set or score that was left out → why
     # test set ("" is the training set) → its files that could not be decoded: path, why; filled in for every audit
     skipped: dict[str, list[list[str]]] = field(default_factory=dict)
@@ -53,6 +54,7 @@ class Finding:
     def join(self, other: Finding) -> None:
         """Add what was found elsewhere, e.g. on another test set."""
         self.scores += other.scores
+        self.warnings += other.warnings
         for name in ("tables", "figures", "galleries", "chance", "notes", "withheld", "left", "skipped"):
             getattr(self, name).update(getattr(other, name))
 

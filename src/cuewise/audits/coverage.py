@@ -7,12 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cuewise.audits.answerer import Ids, Unasked, alike, listed, numbers, same_but_for
+from cuewise.audits.answerer import Ids, Unasked, numbers
 from cuewise.audits.audit import Audit
 from cuewise.audits.measures import cues_of
 from cuewise.audits.stimuli import made_conflicts
 from cuewise.audits.subject import Subject
 from cuewise.data import Dataset
+from cuewise.data.class_names import alike, listed, same_but_for
 from cuewise.probes.probe import too_few
 
 

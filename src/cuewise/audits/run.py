@@ -13,8 +13,7 @@ from typing import Any
 from torch import nn
 
 from cuewise.audits import plan, sets
-from cuewise.audits.answerer import listed
-from cuewise.audits.audit import Audit, Finding, choose
+from cuewise.audits.audit import AUDITS, Audit, Finding, choose
 from cuewise.audits.coverage import coverages, said_of_all, uncovered
 from cuewise.audits.engine import Engine
 from cuewise.audits.figures import table
@@ -27,6 +26,7 @@ from cuewise.audits.saved import Saved
 from cuewise.audits.subject import AuditSettings, Subject
 from cuewise.audits.subjects import AuditRequest, load_seeded, prepare, read_settings, wants_head
 from cuewise.data import Dataset
+from cuewise.data.class_names import listed
 from cuewise.data.overlap import content
 from cuewise.encoders.load import as_torch_device, parameters
 from cuewise.errors import Interrupted, UserError
@@ -185,7 +185,8 @@ def ask(
                 known = asked_with_prompts(question, subject)
             except UserError as error:
                 left[question.name] = str(error)
-                print(f"{subject.name}: {question.name} left out: {error}", file=sys.stderr, flush=True)
+                loud = "WARNING: " if len(questions) < len(AUDITS.all()) else ""  # asked for by name
+                print(f"{loud}{subject.name}: {question.name} left out: {error}", file=sys.stderr, flush=True)
                 continue
             known.skipped = {name: [[*pair] for pair in lost] for name, lost in undecoded(subject).items()}
             saved.keep(subject.name, question.name, _question_key(subject, question), known)
@@ -194,6 +195,8 @@ def ask(
             what = part if part.startswith(f"{question.name}/") else f"{question.name}: {part}"
             left[what] = why
             print(f"{subject.name}: {what} left out ({why})", file=sys.stderr, flush=True)
+        for text in (*known.warnings, *(f"{score}: {why}" for score, why in known.withheld.items())):
+            print(f"WARNING: {subject.name}: {text}", file=sys.stderr, flush=True)
     return found, left
 
 
@@ -303,6 +306,7 @@ def describe(
         "warnings": [
             *(f"--test {name}: {shared}" for name, shared in subject.overlaps.items() if own),
             *uncovered(subject, questions),
+            *whole.warnings,
         ],
         "withheld": whole.withheld,
         "audits": {q.name: q.as_dict() for q in questions if q.name in found},

@@ -16,7 +16,7 @@ from cuewise.audits.keys import data_key
 from cuewise.audits.stimuli import conflicts_of
 from cuewise.data import Dataset, open_data
 from cuewise.data.overlap import Overlap, check_overlap, refuse_same
-from cuewise.data.parts import warn_of_parts
+from cuewise.data.parts import warn_of_set
 from cuewise.data.relabelled import Relabelled
 from cuewise.data.subset import split_classes
 from cuewise.errors import UserError, unknown
@@ -187,14 +187,14 @@ def same_palette(train: Sequence[str]) -> str:
 @lru_cache(maxsize=64)
 def _opened(spec: str) -> Dataset:
     data = open_data(spec)
-    warn_of_parts(data, [spec])
+    warn_of_set(data, [spec], names=False)  # coverage.py says it with the number of images
     return data
 
 
 @lru_cache(maxsize=8)
 def _joined(specs: tuple[str, ...]) -> Dataset:
     data = open_data(specs)
-    warn_of_parts(data, specs)
+    warn_of_set(data, specs, names=False)
     return data
 
 

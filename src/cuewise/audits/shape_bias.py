@@ -158,9 +158,8 @@ def shape_bias(subject: Subject) -> Finding:
     if made is not None:
         train = subject.train if subject.answers_by == "probe" else None
         found = validity(made, train, subject.seed)
-        out.scores = [
-            replace(s, protocol=f"{s.protocol}; home-made, validity by a {NAME}") for s in out.scores
-        ]
+        how = f"validity by a {NAME}" if found else "validity not checked: too few other labelled images"
+        out.scores = [replace(s, protocol=f"{s.protocol}; home-made, {how}") for s in out.scores]
         judge_validity(out, scores[3], len(made.classes), len(answerer.classes), found)
     out.tables["shape_bias/classes"] = classes
     rows = [[d.image, d.shape, d.texture, d.response] for d in asked.decisions if d.shape != d.texture]

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from cuewise.audits.answerer import Answerer, Ids, Unasked, alike, listed, same_but_for
+from cuewise.audits.answerer import Answerer, Ids, Unasked
 from cuewise.audits.change import Change
 from cuewise.audits.engine import Engine
 from cuewise.audits.head import ClassMap, Grouped, Head, groups_for, map_for, output_names
@@ -19,6 +19,7 @@ from cuewise.audits.keys import data_key
 from cuewise.audits.measured import Measured
 from cuewise.audits.zero_shot import PROMPTS, ZeroShot
 from cuewise.data import Dataset
+from cuewise.data.class_names import alike, listed, same_but_for
 from cuewise.data.overlap import Overlap
 from cuewise.encoders import Encoder
 from cuewise.encoders.embed import Embeddings

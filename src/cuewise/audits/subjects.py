@@ -11,7 +11,7 @@ import torch
 from torch import nn
 
 from cuewise.audits import sets
-from cuewise.audits.answerer import Unasked, alike, listed, numbers, same_but_for
+from cuewise.audits.answerer import Unasked, numbers
 from cuewise.audits.audit import AUDITS, Audit
 from cuewise.audits.coverage import coverage
 from cuewise.audits.engine import Engine
@@ -19,6 +19,7 @@ from cuewise.audits.head import load_model, read_class_map
 from cuewise.audits.measured import Measured
 from cuewise.audits.subject import AuditSettings, Cut, Subject
 from cuewise.audits.zero_shot import read_prompts
+from cuewise.data.class_names import alike, listed, same_but_for
 from cuewise.encoders import Encoder
 from cuewise.encoders.card import warn_if_random
 from cuewise.errors import UserError

@@ -164,10 +164,11 @@ def walk(root: bytes, builder: Builder, folders: list[tuple[str, int]]) -> Itera
 def _entries(full: bytes, prefix: bytes) -> list[bytes]:
     """Sorted names in one folder; folders end in a slash, which also sorts them where their contents belong."""
     found = []
+    made = os.path.exists(os.path.join(full, b"make.json"))  # by `cuewise make`, with a picture of its own
     with os.scandir(full) as entries:
         for entry in entries:
             name = entry.name
-            if ignored(name):
+            if ignored(name) or (made and name == b"preview.png"):
                 continue
             if _is_folder(entry):
                 found.append(prefix + name + b"/")

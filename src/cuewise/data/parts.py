@@ -1,12 +1,16 @@
-"""A set whose folders are parts of it (train, val, masks) and no classes: what a user gives by mistake."""
+"""What a user gives by mistake: folders that are parts of a set (train, val, masks) and no classes, one class under two
+names, files without a class."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
 
+from cuewise.data.class_names import alike, same_but_for
 from cuewise.data.dataset import Dataset
+from cuewise.data.unusable import unusable
 
+MANY = 0.05  # of all files
 # in the order in which one is proposed
 PARTS = ("train", "training", "images", "val", "valid", "validation", "test", "masks", "annotations")
 
@@ -30,8 +34,28 @@ def doubt_parts(data: Dataset, specs: Sequence[str]) -> str:
     return f"{' '.join(specs)}: classes are {', '.join(found)}: are these parts of a set?{hint}"
 
 
-def warn_of_parts(data: Dataset, specs: Sequence[str]) -> None:
-    """The doubt on the terminal, wherever labels are used."""
-    doubt = doubt_parts(data, specs)
-    if doubt:
+def doubt_names(data: Dataset) -> str:
+    """What is said of classes whose names differ in case or spaces alone."""
+    twins = same_but_for(alike(data.classes, data.classes)) if data.labels is not None else ""
+    return f"{twins}, or they are different classes" if twins else ""
+
+
+def warn_of_set(data: Dataset, specs: Sequence[str], *, names: bool = True, files: bool = True) -> None:
+    """On the terminal, wherever labels are used: doubts about the classes, and files that are left out.
+
+    names: also classes that differ in case alone; files: also those files
+    """
+    where = " ".join(specs)
+    twins = doubt_names(data) if names else ""
+    for doubt in filter(None, (doubt_parts(data, specs), twins and f"{where}: {twins}")):
         print(f"WARNING: {doubt}", file=sys.stderr, flush=True)
+    if files:
+        warn_of_files(data, where)
+
+
+def warn_of_files(data: Dataset, where: str) -> None:
+    """Files that are left out before any is decoded; loud where they are many."""
+    files = data.fingerprint()["skipped"]
+    if files:
+        loud = "WARNING: " if len(files) >= MANY * (len(data) + len(files)) else ""
+        print(f"{loud}{unusable(files, where)}", file=sys.stderr, flush=True)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from cuewise.data import Dataset, open_data
 from cuewise.data.object_masks import WithMasks, object_masks
-from cuewise.data.parts import doubt_parts, warn_of_parts
+from cuewise.data.parts import doubt_names, doubt_parts, warn_of_set
 from cuewise.errors import UserError
 from cuewise.files import write_json
 from cuewise.inspection.clue import CLUES, Clue
@@ -43,6 +43,12 @@ class Inspected:
     rows: Ids = field(default_factory=lambda: np.zeros(0, np.int64))  # of the images that were judged
     unjudged: str = ""  # why no clue was judged
     lacking: dict[str, str] = field(default_factory=dict)  # clue → what the set has not got for it
+
+    @property
+    def twins(self) -> str:
+        """Classes that are one in all likelihood."""
+        found = doubt_names(self.data)
+        return f"{self.name}: {found}." if found else ""
 
     def image_name(self, row: int) -> str:
         return self.data.name(int(self.found.index[row]))
@@ -79,7 +85,7 @@ def inspect_sets(
     sets = []
     for name, spec, images in opened:
         print(f"{name}: {described(images)}", file=sys.stderr, flush=True)
-        warn_of_parts(images, [spec])
+        warn_of_set(images, [spec], files=False)  # named with those that cannot be decoded
         sets.append(_inspect(name, spec, images, clues, seed, workers))
     if not any(s.found.clues for s in sets):
         needs = "; ".join(f"{name} needs {why}" for name, why in sets[0].lacking.items())
@@ -88,13 +94,29 @@ def inspect_sets(
 
 
 def described(data: Dataset) -> str:
-    """ "27 images of 3 classes: cat, dog, fox": what the labels are taken to be."""
-    names = data.classes if data.labels is not None else data.object_classes
+    """ "27 images of 3 classes: cat, dog, fox": what the labels are taken to be; of objects, the classes that have one."""
+    names, of = data.classes, "of"
+    count = "1 image" if len(data) == 1 else f"{len(data):,} images"
+    if data.labels is None and data.object_classes:
+        there = np.zeros(len(data.object_classes), bool)
+        for i in range(len(data)):
+            facts = data.facts(i)
+            if facts.boxes is not None:
+                there[facts.boxes.classes[facts.boxes.classes >= 0]] = True
+            elif facts.labels is not None:
+                there |= facts.labels
+            if there.all():
+                break
+        if not there.any():
+            return f"{count}, no objects: none of the {len(there):,} classes that it lists has one"
+        names, of = tuple(n for n, has in zip(data.object_classes, there) if has), "with objects of"
+    elif data.labels is None:
+        names = ()
     if not names:
-        return f"{len(data):,} images, no labels"
-    of = "of" if data.labels is not None else "with objects of"
+        return f"{count}, no labels"
     more = ", …" if len(names) > NAMED_CLASSES else ""
-    return f"{len(data):,} images {of} {len(names)} classes: {', '.join(names[:NAMED_CLASSES])}{more}"
+    noun = "class" if len(names) == 1 else "classes"
+    return f"{count} {of} {len(names)} {noun}: {', '.join(names[:NAMED_CLASSES])}{more}"
 
 
 def _masked(
@@ -209,7 +231,7 @@ def _set_document(s: Inspected) -> dict[str, Any]:
                    "contradictions": [[s.image_name(i), s.image_name(j)] for i, j in odd[:MOST_NAMED]]},
         "broken": {"count": len(broken), "files": broken[:MOST_NAMED]},
         "lacking": s.lacking,
-        "doubt": doubt_parts(s.data, [s.spec]),
+        "doubt": " ".join(filter(None, (doubt_parts(s.data, [s.spec]), s.twins))),
     }  # fmt: skip
 
 

@@ -18,7 +18,7 @@ from PIL import Image
 
 from cuewise.data import Dataset
 from cuewise.encoders import load_encoder
-from cuewise.encoders.card import warn_if_random
+from cuewise.encoders.card import is_random, warn_if_random
 from cuewise.encoders.embed import Embeddings
 from cuewise.encoders.load import SPEC, as_torch_device
 from cuewise.errors import UserError
@@ -62,14 +62,18 @@ class ProbeRequest:
 
 
 def measure(
-    asked: ProbeRequest, model: str, out: Path | None = None, *, paired: bool = False
+    asked: ProbeRequest, model: str, out: Path | None = None, *, paired: bool = False, untrained: bool = False
 ) -> tuple[dict[str, Any], Task]:
-    """The result of one encoder, and the task with its resampled scores and pictures."""
+    """The result of one encoder, and the task with its resampled scores and pictures.
+
+    untrained: random weights are what was asked for
+    """
     began = time.monotonic()
     with torch.random.fork_rng(devices=[]):  # an architecture without weights is the same one for a seed
         torch.manual_seed(asked.seed)
         encoder = load_encoder(model, size=asked.size).to(as_torch_device(asked.device))
-    warn_if_random(encoder.card, str(model))
+    if not untrained:
+        warn_if_random(encoder.card, str(model))
     class_map = getattr(asked.kind, "class_map", None)
     run = Path(model) if isinstance(model, str) and is_run(Path(model)) else None
     task = Task(
@@ -85,6 +89,7 @@ def measure(
         "tests": task.tests,
         "overlap": task.overlap,
         "skipped": task.skipped,
+        "warnings": task.warnings,
         **({"tables": task.tables} if task.tables else {}),
         **({"classes": list(task.fitted.classes)} if "fitted" in vars(task) else {}),
     }
@@ -123,12 +128,18 @@ def run_probe(
             return dict(json.loads((out / "probe.json").read_text(encoding="utf-8")))
         started()
         write_json(out / "config.json", about)
-    paired = baseline is not None
+    paired, untrained = baseline is not None, baseline == "random"
+    other, twin_size = random_twin(model) if untrained else (baseline, None)
+    if other == model:
+        raise UserError(f"--baseline {baseline}: that is the model itself; name another MODEL, or random")
     result, draws = measure_once(asked, model, out, paired=paired)
-    if baseline is not None:
-        other, size = random_twin(model) if baseline == "random" else (baseline, None)
+    if other is not None:
         place = None if out is None else out / "baseline"
-        theirs, second = measure_once(replace(asked, size=asked.size or size), other, place, paired=paired)
+        print(f"baseline: {other}{', untrained, as asked' if untrained else ''}", file=sys.stderr, flush=True)
+        size = twin_size if asked.size is None else asked.size
+        theirs, second = measure_once(
+            replace(asked, size=size), other, place, paired=paired, untrained=untrained
+        )
         result["baseline"] = {k: theirs[k] for k in ("model", "weights", "scores")}
         result["differences"] = [s.as_dict() for s in paired_differences((result, draws), (theirs, second))]
         also = [
@@ -142,12 +153,12 @@ def run_probe(
 
 
 def measure_once(
-    asked: ProbeRequest, model: str, folder: Path | None, *, paired: bool = True
+    asked: ProbeRequest, model: str, folder: Path | None, *, paired: bool = True, untrained: bool = False
 ) -> tuple[dict[str, Any], Draws]:
     """The result and the resampled scores of one encoder, from its folder where they were measured before."""
     if folder is not None and (folder / "result.json").is_file():
         return read_measured(folder)
-    result, task = measure(asked, model, folder, paired=paired)
+    result, task = measure(asked, model, folder, paired=paired, untrained=untrained)
     if folder is not None:
         folder.mkdir(parents=True, exist_ok=True)
         result["pictures"] = write_shots(task.shots, folder)
@@ -183,6 +194,8 @@ def random_twin(model: str) -> tuple[str, int]:
     """The same architecture without weights, and the size that the model looks at."""
     card = load_encoder(model).card
     arch = card.arch
+    if is_random(card.weights):
+        raise UserError(f"--baseline random: {model} has random weights itself; name a trained MODEL")
     if not SPEC.match(arch):
         raise UserError(
             f"--baseline random: {model} is your own code, so no untrained copy can be built from its name"

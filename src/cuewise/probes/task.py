@@ -14,8 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cuewise.data import Dataset, open_data
+from cuewise.data.class_names import alike, listed, same_but_for
 from cuewise.data.overlap import check_overlap, refuse_same
-from cuewise.data.parts import warn_of_parts
+from cuewise.data.parts import warn_of_set
 from cuewise.encoders import Encoder
 from cuewise.encoders.cached import cached_features
 from cuewise.encoders.embed import Embeddings
@@ -50,6 +51,7 @@ class Task:
     overlap: list[dict[str, Any]] = field(default_factory=list)  # training images in each test set
     draws: dict[str, NDArray[np.float64]] = field(default_factory=dict)  # score → over resampled images
     tables: dict[str, dict[str, Any]] = field(default_factory=dict)
+    warnings: list[str] = field(default_factory=list)
     shots: list[Shot] = field(default_factory=list)
 
     @property
@@ -75,14 +77,14 @@ class Task:
             found = check_overlap(train, open_data(name))
             refuse_same(found, name)
             if found.count:
-                print(f"WARNING: --test {name}: {found}", file=sys.stderr, flush=True)
+                self.warn(f"--test {name}: {found}")
             self.overlap.append({"test": name, **found.as_dict()})
 
     def check_halves(self, rest: NDArray[np.int64], held: NDArray[np.int64]) -> None:
         """The same of images that were held out of the training set: copies may stand on both sides."""
         found = check_overlap(self.fitted.select(rest), self.fitted.select(held))
         if found.count:
-            print(f"WARNING: held out of --train: {found}; give --test DATA", file=sys.stderr, flush=True)
+            self.warn(f"held out of --train: {found}; give --test DATA")
             self.overlap.append({"test": HELD_OUT, **found.as_dict()})
 
     @cached_property
@@ -135,6 +137,18 @@ class Task:
         """Keep how a test set was judged for the result."""
         entry = {"name": name, "images": images, "left_out_images": left_out, "classes": list(got.shared)}
         self.tests.append({**entry, "left_out_classes": list(got.dropped), **more})
+        if left_out:
+            total = len(got.shared) + len(got.dropped)
+            twins = same_but_for(alike(got.dropped, self.fitted.classes))
+            self.warn(
+                f"{name}: the probe knows {len(got.shared)} of {total} classes ({listed(got.shared)}); {left_out} of "
+                f"{images + left_out} images left out{f'; {twins}' if twins else ''}"
+            )
+
+    def warn(self, text: str) -> None:
+        """A line on the terminal that the result keeps."""
+        self.warnings.append(text)
+        print(f"WARNING: {text}", file=sys.stderr, flush=True)
 
     def protocol(self, probe: Probe, images: int, classes: int, view: str = "center") -> str:
         """The probe's settings, the view it saw, and what it was fitted on."""
@@ -235,5 +249,5 @@ def labelled(specs: list[str]) -> Dataset:
     data = by_class(open_data(specs))
     if data.labels is None:
         raise UserError(f"{', '.join(specs)} has no labels: put the images into one folder per class")
-    warn_of_parts(data, specs)
+    warn_of_set(data, specs)
     return data

@@ -133,11 +133,7 @@ def skipped_alarm(result: Mapping[str, Any]) -> Html | None:
         texts.append(
             f"{clean(result['model'])} has random weights: the numbers are about an untrained network."
         )
-    shared = [mapping(o) for o in sequence(result.get("overlap")) if mapping(o).get("shared")]
-    texts += [
-        f"{o['shared']} of {o['images']} images of {clean(o['test'])} are training images." for o in shared
-    ]
-    return alarm(texts)
+    return alarm([*texts, *(clean(text) for text in sequence(result.get("warnings")))])
 
 
 def skipped_html(skipped: Sequence[Any]) -> Html | None:

@@ -146,6 +146,8 @@ def checkup_of(run: Run, data: Dataset, val: Dataset | None, observers: Observer
         raise UserError(f"--watch-every {config.watch_every}: a number of epochs above 0, e.g. 0.5")
     guard = watcher = None
     most = MAX_DROP if config.max_drop is None else config.max_drop
+    if config.stop_on_drop and most <= 0:
+        raise UserError("--stop-on-drop needs a --max-drop above 0, which turns the check on")
     if observers is not None and brought and most > 0:
         sample = part(val, MOST) if val is not None else part(data, UNLABELLED)
         answers = observers.outputs(run.method.encoder, sample, val is not None)

@@ -13,7 +13,7 @@ import torch
 
 from cuewise.config import Config, complete, difference, merge, read_yaml, refuse_code, resolve
 from cuewise.data import Dataset, Loader, auto_workers, fills_cores, open_data, usable_cores
-from cuewise.data.parts import warn_of_parts
+from cuewise.data.parts import warn_of_files, warn_of_set
 from cuewise.encoders.recompute import recompute_blocks
 from cuewise.errors import UserError
 from cuewise.files import explain_full_disk, write_json, write_text
@@ -100,12 +100,20 @@ def planned(
         raise UserError("--resume and --overwrite exclude each other: keep the run, or start it again")
     started = check_folder(out, "run", resume=resume, overwrite=overwrite)
     if resume and not started:
-        print(f"nothing to resume in {out}: starting a new run", file=sys.stderr)
+        print(f"WARNING: nothing to resume in {out}: starting a new run", file=sys.stderr)
     resuming = started and (out / "config.yaml").exists()
     # --steps stopped that run early, and says nothing of this one
     saved = {**read_yaml(out / "config.yaml"), "steps": None} if resuming else None
     if saved is not None:
         refuse_code(saved, f"{out}/config.yaml", *layers)
+        asked = next(
+            (layer["method"] for layer in layers if layer.get("method") not in (None, saved["method"])), None
+        )
+        if asked is not None:
+            raise UserError(
+                f"--resume with another configuration (method: {saved['method']} → {asked}); undo the change, or use "
+                "another --out"
+            )
     config = resolve(*([saved] if saved else []), *layers)
     if not config.data:
         raise UserError("no DATA given: name a folder of images, an archive, or `shapes`")
@@ -230,8 +238,11 @@ def second_phase(done: Run, config: Config, out: Path, data: Dataset, observers:
 def build(config: Config, out: Path, data: Dataset, fabric: Any, observers: Observers | None = None) -> Run:
     """Encoder, method, optimiser and loader, seeded and on their device."""
     check_facts(config, data)
-    if "label" in config.method_class.needs and fabric.is_global_zero:
-        warn_of_parts(data, config.data)
+    if fabric.is_global_zero:
+        if "label" in config.method_class.needs:
+            warn_of_set(data, config.data)
+        else:
+            warn_of_files(data, " ".join(config.data))
     check_sinks(config.log)
     check_share(config, fabric.world_size)
     torch.manual_seed(config.seed)
@@ -276,7 +287,7 @@ def build(config: Config, out: Path, data: Dataset, fabric: Any, observers: Obse
     if val is not None and val.labels is None:
         raise UserError("--val has no labels: put the images into one folder per class")
     if val is not None and fabric.is_global_zero:
-        warn_of_parts(val, config.val)
+        warn_of_set(val, config.val)
     run = Run(out, config, fabric, method, module, optimizer, loader, views, EpochEnd(val), deferred=deferred)
     run.checkup = checkup_of(run, data, val, observers)
     return run

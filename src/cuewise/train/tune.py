@@ -24,6 +24,7 @@ AWAY: dict[str, dict[str, Any]] = {
     "none": {},
 }
 EPOCHS, BATCH = 1, 32
+DIALS = ("negatives", "suppress", "generator", "crops", "leave_out", "hard", "views")
 SMALLEST = 32  # pixels
 
 
@@ -68,6 +69,11 @@ def layers_of(
                 )
     own: dict[str, Any] = {"method": "tune", "model": model}
     resumed = resume and (out / "config.yaml").is_file()
+    if away == "none" and not resumed and not any(layer.get(dial) for layer in typed for dial in DIALS):
+        raise UserError(
+            "--away none turns no cue: add a dial of your own, as --suppress, --negatives or --set views.style_p=1, or "
+            "leave --away out"
+        )
     first = preset(away) if away and (resumed or begun) else {}
     if not resumed and not begun:
         first = starting_layer(model, away)

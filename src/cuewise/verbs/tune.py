@@ -67,6 +67,8 @@ def tune(
     start = specified(model, None, pretrained)
     if not isinstance(start, str):
         raise UserError("tune needs a model that a run folder can name: package.module:factory, not a module")
+    if test is not None and not report and not asked.get("watch"):
+        raise UserError("--test is for the report and for --watch: leave out --no-report, or --test")
     place = Path(out)
     if not resume:
         refuse_inside(place, texts(test))

@@ -72,7 +72,8 @@ class Fit:
                 if over:
                     break
         if self.step < total:
-            again = "continue with --resume" if self.file else "give --out DIR to be able to continue"
+            again = "the same command continues (of probe: with --resume)"
+            again = again if self.file else "give --out DIR to be able to continue"
             raise Interrupted(f"stopped at step {self.step} of {total}; {again}")
 
     def _advance(self, batch: Batch, losses: Losses, rate: float) -> float:
