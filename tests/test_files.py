@@ -84,3 +84,20 @@ def test_a_full_disk_is_one_line_and_leaves_nothing(tmp_path: Path) -> None:
     assert os.listdir(tmp_path) == []
     with pytest.raises(OSError, match="Permission"), explain_full_disk(tmp_path, "run it again"):
         raise OSError(errno.EACCES, "Permission denied")
+
+
+def test_a_refusal_names_the_file_and_not_the_one_beside_it(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("x")
+    place = tmp_path / "file" / "a.json"
+    with pytest.raises(NotADirectoryError) as found:
+        write_text(place, "x")
+    assert found.value.filename == str(place)
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(IsADirectoryError) as found:
+        write_text(tmp_path / "folder", "x")
+    assert (found.value.filename, found.value.filename2) == (str(tmp_path / "folder"), None)
+    with (
+        pytest.raises(UserError, match=r"a\.json cannot be written \(.*\); fix that and run"),
+        hold_file(place, False),
+    ):
+        pass

@@ -130,7 +130,7 @@ def pretrain(
     log: where metrics go beside metrics.jsonl: tensorboard, wandb, mlflow, none; auto is tensorboard where it is installed [auto]
     devices: auto, a number, cpu:2, cuda:4, mps [auto]
     num_nodes: machines, with torchrun or SLURM [1]
-    layers: what is trained: all, last:N (the last N blocks), head (what comes after them) [all]
+    layers: what is trained: all, last:N (the last N blocks), head (the layers after the blocks) [all]
     low_rank: of a transformer that brings weights: train updates of this rank of its linear layers (LoRA)
     precision: auto, 32, bf16, 16 [auto]
     workers: processes that load images: auto or a number [auto]
@@ -145,7 +145,7 @@ def pretrain(
     hard: make negatives harder: mochi, ifm, debiased, hard; its settings are --set hard.* (can, densecl, infomin, moco, simclr)
     leave_out: augmentations that each get their own embedding space, e.g. color,rotation,texture (looc, addone)
     suppress: filter half of the views against texture: anisotropic, robust, bilateral, cartoon, gaussian; its settings are --set suppress.* (pairing, share, copies, and the filter's own, as steps=10:20)
-    generator: a learned suppressor, the run folder of --method pix2pix: also train on what it makes of the images (supervised)
+    generator: a learned suppressor, the run folder of --method pix2pix: also train on its output (supervised)
     color_jitter: jitter colours (--no-color-jitter leaves it out) [on]
     crops: where crops are taken: random, or object (boxes of objects; its settings are --set crops.*) [random]
     """
@@ -250,7 +250,7 @@ def tune(
     data: folders, archives, shards or data sets of images, joined; DATA?classes=imagenet100 takes some classes
     out: the run folder to write
     away: the cue to rely on less: texture, color, texture,color, or none (the dials are then your own) [texture]
-    keep: weight of staying where the model was on unchanged images [1]
+    keep: weight of keeping the features of unchanged images [1]
     test: images for the report of before and after, as `audit` takes them, e.g. conflict=DATA sketch=DATA
     config: a YAML file of settings, e.g. the config.yaml of another run
     set: any other setting as dotted.key=value, e.g. optim.lr=3e-5, tune.images=0
@@ -270,7 +270,7 @@ def tune(
     log: where metrics go beside metrics.jsonl: tensorboard, wandb, mlflow, none; auto is tensorboard where it is installed [auto]
     devices: auto, a number, cpu:2, cuda:4, mps [auto]
     num_nodes: machines, with torchrun or SLURM [1]
-    layers: what is trained: all, last:N (the last N blocks), head (what comes after them) [all]
+    layers: what is trained: all, last:N (the last N blocks), head (the layers after the blocks) [all]
     low_rank: of a transformer that brings weights: train updates of this rank of its linear layers (LoRA)
     precision: auto, 32, bf16, 16 [auto]
     workers: processes that load images: auto or a number [auto]
@@ -285,7 +285,7 @@ def tune(
     hard: make negatives harder: mochi, ifm, debiased, hard; its settings are --set hard.* (can, densecl, infomin, moco, simclr)
     leave_out: augmentations that each get their own embedding space, e.g. color,rotation,texture (looc, addone)
     suppress: filter half of the views against texture: anisotropic, robust, bilateral, cartoon, gaussian; its settings are --set suppress.* (pairing, share, copies, and the filter's own, as steps=10:20) [anisotropic, a third of them; none for --away color]
-    generator: a learned suppressor, the run folder of --method pix2pix: also train on what it makes of the images (supervised)
+    generator: a learned suppressor, the run folder of --method pix2pix: also train on its output (supervised)
     color_jitter: jitter colours (--no-color-jitter leaves it out) [on]
     crops: where crops are taken: random, or object (boxes of objects; its settings are --set crops.*) [random]
     """
@@ -327,7 +327,7 @@ def audit(
     name: names of the models in the report, one for each, in their order
     limit: images of which changed copies and, for similarity, pairs are made; 0 takes all [200]
     answers: whose answers count: head (the model's own classifier), probe (fitted on --train), auto [auto]
-    class_map: a JSON file: which outputs of a classifier, or training classes of a probe, stand for a class [by WordNet ids]
+    class_map: a JSON file: which outputs of a classifier, or training classes of a probe, belong to a class [by WordNet ids]
     prompts: of models that know texts: a file of templates, one per line with {} for the class [three usual ones]
     space: of a looc run: v, z0, a left-out augmentation, all, or several joined by + [the encoder's features]
     pretrained: take the library's published weights of torchvision/NAME or timm/NAME: from its cache, else downloaded
@@ -378,7 +378,7 @@ def compare(
     name: names of the models in the report, one for each, in their order
     limit: images of which changed copies and, for similarity, pairs are made; 0 takes all [200]
     answers: whose answers count: head (the model's own classifier), probe (fitted on --train), auto [auto]
-    class_map: a JSON file: which outputs of a classifier, or training classes of a probe, stand for a class [by WordNet ids]
+    class_map: a JSON file: which outputs of a classifier, or training classes of a probe, belong to a class [by WordNet ids]
     size: side of the input in pixels [the model's own]
     seed: seed of everything random [0]
     device: auto, cpu, cuda, mps [auto]

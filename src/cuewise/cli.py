@@ -9,7 +9,15 @@ import sys
 from pathlib import Path
 
 from cuewise.errors import Interrupted, UserError, nearest, unknown
-from cuewise.files import FULL, system_error, write_text
+from cuewise.files import (
+    AGAIN,
+    FULL,
+    refuse_unwritable,
+    refuses,
+    system_error,
+    write_error,
+    write_text,
+)
 from cuewise.memory import keep_freed
 from cuewise.parser import parse, taken_by_an_option
 from cuewise.results import Result, as_text
@@ -71,8 +79,21 @@ def run(words: list[str]) -> int:
         if not args and re.match(r"no [A-Z]+ given", str(error)):
             raise UserError(f"{error}{taken_by_an_option(name, VERBS[name], rest)}") from error
         raise
-    show(result, target)
+    except OSError as error:
+        raise_unwritable(error, options.get("out"))
+        raise
+    try:
+        show(result, target)
+    except OSError as error:
+        raise_unwritable(error, target)
+        raise
     return 0
+
+
+def raise_unwritable(error: OSError, place: str | None) -> None:
+    """One line where the system refused the place that the user named for the results; other errors pass."""
+    if place and refuses(error, Path(place)):
+        raise write_error(error, Path(place), AGAIN) from error
 
 
 def overview() -> str:
@@ -107,8 +128,11 @@ def check_target(target: str | None) -> None:
         return
     if os.path.isdir(target):
         raise UserError(f"--json {target} is a folder; name a file")
-    if not os.path.isdir(os.path.dirname(os.path.realpath(target))):
+    file = Path(os.path.realpath(target))
+    if not file.parent.is_dir():
         raise UserError(f"--json {target}: there is no such folder; make it first")
+    if file.is_file() or not file.exists():  # pipes and devices are written to directly
+        refuse_unwritable(file, Path(target))
 
 
 def save(text: str, file: Path) -> None:

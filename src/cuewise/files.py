@@ -13,6 +13,8 @@ from typing import Any, BinaryIO
 from cuewise.errors import UserError
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+DENIED = (errno.EACCES, errno.EPERM, errno.EROFS)
+AGAIN = "run the same command again"
 
 
 @contextmanager
@@ -30,9 +32,11 @@ def aside(file: Path, *, shared: bool = False, sync: bool = True) -> Iterator[Pa
         if sync:
             with suppress(OSError):  # some file systems cannot flush a folder
                 _sync(file.parent)
-    except BaseException:
+    except BaseException as error:
         with suppress(OSError):
             part.unlink()
+        if isinstance(error, OSError) and error.filename == str(part):
+            error.filename, error.filename2 = str(file), None  # what the caller knows
         raise
 
 
@@ -41,9 +45,13 @@ def hold_file(file: Path, overwrite: bool) -> Iterator[None]:
     """Hold a file that a command writes: one that exists is refused without --overwrite, and so is a second writer."""
     if file.exists() and not overwrite:
         raise UserError(f"{file} exists: use --overwrite or another --out")
-    file.parent.mkdir(parents=True, exist_ok=True)
     part = file.with_name(file.name + ".part")  # as `aside` names it
-    with part.open("ab") as handle:
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        held = part.open("ab")
+    except OSError as error:
+        raise write_error(error, file, AGAIN) from error
+    with held as handle:
         if not _lock(handle):
             raise UserError(
                 f"{file} is being written by another process; wait until it ends, or name another --out"
@@ -118,10 +126,31 @@ def system_error(error: BaseException | None) -> OSError | None:
 
 def write_error(error: OSError, place: Path, again: str) -> UserError:
     """What the user reads when `place` cannot be written; `again` says how to continue."""
-    why = os.strerror(error.errno) if error.errno else str(error)
+    # a folder could not be made because a file has its name
+    number = errno.ENOTDIR if error.errno == errno.EEXIST else error.errno
+    why = os.strerror(number) if number else str(error)
     if error.errno in FULL:
         return UserError(f"{place}: the disk is full ({why}); free some space and {again}")
     return UserError(f"{place} cannot be written ({why}); fix that and {again}")
+
+
+def refuse_unwritable(file: Path, shown: Path) -> None:
+    """An error where no file can be written in the folder of `file`, which the user calls `shown`."""
+    trial = file.with_name(f"{file.name}.{os.urandom(6).hex()}.tmp")
+    try:
+        trial.touch()
+        trial.unlink()
+    except OSError as error:
+        raise write_error(error, shown, AGAIN) from error
+
+
+def refuses(error: OSError, place: Path) -> bool:
+    """Whether the system refused a place that a command writes: the place itself, what leads there, or a file in it."""
+    if not isinstance(error.filename, str):
+        return False
+    refused, whole = Path(os.path.abspath(error.filename)), Path(os.path.abspath(place))
+    leads_there = whole.is_relative_to(refused) and (refused == whole or not refused.is_dir())
+    return leads_there or (refused.is_relative_to(whole) and error.errno in DENIED)
 
 
 @contextmanager

@@ -14,9 +14,9 @@ A declaration is a function with keyword-only parameters or a dataclass with fie
     KNN(**checked(KNN, {"k": "5"}))      # values converted, unknown names refused with the nearest one
 
 The shell shows `--k K   neighbours [20]`; a help that ends with [text] says its default itself. A second text is the group
-that the option stands in under --help. COMMAS marks a list that may also be written a,b,c. Fields without a help are not
-options. A member that is an object names the function or class with its options as `declares`. A verb takes the options
-of something else by the annotation of its `**options`:
+that the option stands in under --help. COMMAS marks a list that may also be written a,b,c, Bounds say what a number may be.
+Fields without a help are not options. A member that is an object names the function or class with its options as
+`declares`. A verb takes the options of something else by the annotation of its `**options`:
 
     def pretrain(*data: str, **options: Annotated[Any, Of("cuewise.config.fields:Config")]) -> …
     def probe(kind: str, …, **options: Annotated[Any, OfKind("probes", "cuewise.probes", "cuewise.probes.kinds:PROBES")]) -> …
@@ -33,11 +33,11 @@ import re
 import types
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, wraps
 from numbers import Integral, Real
 from os import PathLike
 from pathlib import Path
-from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, ParamSpec, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from cuewise.class_source import class_source
 from cuewise.declarations import Declared
@@ -48,6 +48,29 @@ One = str | Path  # a path, or a name
 Several = str | Path | Sequence[str | Path]  # one or several of them
 REQUIRED: Any = inspect.Parameter.empty
 COMMAS = object()  # metadata of a list that may be written a,b,c
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """What a number may be, both ends included; metadata of its type, or asked directly."""
+
+    least: int
+    most: int | None = None
+
+    def __str__(self) -> str:
+        return f"{self.least} or more" if self.most is None else f"from {self.least} to {self.most}"
+
+    def check(self, value: Any, where: str) -> None:
+        """An error that states the range; None is "not given"."""
+        if value is None or (value >= self.least and (self.most is None or value <= self.most)):
+            return
+        raise UserError(f"{where} {value}: must be {self}")
+
+
+SEEDS = Bounds(0, 2**63 - 1)  # what numpy's and torch's generators take
+COUNT = Bounds(1)
 
 
 def texts(value: Several | None) -> list[str]:
@@ -68,6 +91,7 @@ class Option:
     group: str = ""
     commas: bool = False
     settings: OfKind | None = None  # of an option that takes key=value: whose keys --help lists
+    bounds: Bounds | None = None
 
     @property
     def flag(self) -> str:
@@ -217,7 +241,9 @@ def _options_of(declaration: Any) -> dict[str, Option]:
         if texts:
             kind, commas = bare(hint), COMMAS in hint.__metadata__
             settings = next((m for m in hint.__metadata__ if isinstance(m, OfKind)), None)
-            found[name] = Option(name, kind, default, texts[0], "".join(texts[1:2]), commas, settings)
+            found[name] = Option(
+                name, kind, default, texts[0], "".join(texts[1:2]), commas, settings, _bounds(hint)
+            )
     return found
 
 
@@ -261,8 +287,28 @@ def checked(declaration: Any, given: Mapping[str, Any], what: str = "") -> dict[
             continue
         if name not in known:
             raise no_option(name, known, what or getattr(declaration, "name", ""))
-        found[name] = convert(known[name].type, value, known[name].flag, commas=known[name].commas)
+        found[name] = _given(known[name], value)
     return found
+
+
+def _given(option: Option, value: Any) -> Any:
+    found = convert(option.type, value, option.flag, commas=option.commas)
+    if option.bounds is not None:
+        option.bounds.check(found, option.flag)
+    return found
+
+
+def within_bounds(verb: Callable[P, R]) -> Callable[P, R]:
+    """The verb, which refuses a number outside the bounds of its option, from the shell and from Python."""
+
+    @wraps(verb)
+    def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        for name, option in options_of(verb).items():
+            if option.bounds is not None and kwargs.get(name) is not None:
+                kwargs[name] = _given(option, kwargs[name])
+        return verb(*args, **kwargs)
+
+    return call
 
 
 def no_option(name: str, known: Mapping[str, Any], what: str) -> UserError:
@@ -278,8 +324,19 @@ def flag_of(name: str) -> str:
     return "--" + name.rstrip("_").replace("_", "-")
 
 
+def _bounds(hint: Any) -> Bounds | None:
+    return next((m for m in getattr(hint, "__metadata__", ()) if isinstance(m, Bounds)), None)
+
+
 def convert(hint: Any, value: Any, where: str, *, commas: bool = False) -> Any:
     """A value from YAML, Python or the shell as the declared type; `where` is what the error names."""
+    found = _converted(hint, value, where, commas)
+    if (bounds := _bounds(hint)) is not None:
+        bounds.check(found, where)
+    return found
+
+
+def _converted(hint: Any, value: Any, where: str, commas: bool) -> Any:
     if value is None and type(None) in get_args(bare(hint)):
         return None
     kinds = alternatives(hint)

@@ -154,7 +154,7 @@ def test_similarities_of_a_run_with_spaces(run: Path, tmp_path: Path, space: str
     _, found = similarities(model, data, PairSettings())
     assert model.embedder.where == ("space rotation" if space else "projector output")
     method = load_method(run)
-    network = model.encoder if space else nn.Sequential(method.encoder, method.projector)
+    network = model.encoder if space else nn.Sequential(method.encoder, method.similarity_networks()[0])
     order = np.random.default_rng(0).permutation(len(data)).tolist()
     z: dict[str, list[torch.Tensor]] = {role: [] for role in ROLES}
     with torch.inference_mode():

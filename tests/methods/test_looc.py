@@ -176,7 +176,9 @@ def test_the_encoder_of_plus_plus_is_trunk_and_first_head(make, batch):  # type:
     views = batch(m).views
     with torch.no_grad():
         z0 = m.heads(m.encoder, m.heads.trunk(m.encoder)(views["query"]))[0]
-        torch.testing.assert_close(z0, F.normalize(m.projector(m.encoder(views["query"])), dim=1))
+        torch.testing.assert_close(
+            z0, F.normalize(m.similarity_networks()[0](m.encoder(views["query"])), dim=1)
+        )
 
 
 @pytest.mark.parametrize("arch", ["torchvision/resnet18", "timm/resnet10t", "cuewise/resnet-tiny?width=8"])

@@ -14,6 +14,7 @@ import pytest
 import torch
 import torchvision
 from PIL import Image
+from safetensors.torch import save_file
 
 from cuewise import UserError, probe
 from cuewise.data import Dataset, open_data
@@ -269,8 +270,12 @@ def test_schedules_scale_with_their_length() -> None:
 
 def test_folder_with_baseline_pictures_and_report(voc: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        save_file(load_encoder(MODEL).backbone.state_dict(), tmp_path / "w.safetensors")
+    model = f"{MODEL}:{tmp_path / 'w.safetensors'}"  # as if these weights were trained
     how: dict[str, Any] = {"train": f"{voc}?set=train", "test": f"{voc}?set=val", "size": 32, "out": out}
-    result = probe("segment", MODEL, preset="fcn", steps=4, batch_size=4, baseline="random", **how)
+    result = probe("segment", model, preset="fcn", steps=4, batch_size=4, baseline="random", **how)
     assert [d["value"] for d in result["differences"]] == [0.0, 0.0]  # the same weights, the same seed
     assert result["differences"][0]["protocol"] == "paired_by_image"
     page = (out / "report.html").read_text()
@@ -278,11 +283,11 @@ def test_folder_with_baseline_pictures_and_report(voc: Path, tmp_path: Path) -> 
     assert page.count("data:image/") >= 4
     assert all((out / p["file"]).is_file() for p in result["pictures"])
     with pytest.raises(UserError, match="is not empty"):
-        probe("segment", MODEL, preset="fcn", steps=4, batch_size=4, **how)
+        probe("segment", model, preset="fcn", steps=4, batch_size=4, **how)
     with pytest.raises(UserError, match=r"started with another lr: None → 0\.5"):
         probe(
             "segment",
-            MODEL,
+            model,
             preset="fcn",
             steps=4,
             batch_size=4,
@@ -292,7 +297,7 @@ def test_folder_with_baseline_pictures_and_report(voc: Path, tmp_path: Path) -> 
             **how,
         )
     again = probe(
-        "segment", MODEL, preset="fcn", steps=4, batch_size=4, baseline="random", resume=True, **how
+        "segment", model, preset="fcn", steps=4, batch_size=4, baseline="random", resume=True, **how
     )
     assert again["scores"] == result["scores"]
     with pytest.raises(UserError, match="belong to --out"):

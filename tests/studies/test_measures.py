@@ -201,7 +201,7 @@ def test_similarities_of_pairs(run: Path, found: Found) -> None:
     z = {}
     for role, images in shown.items():
         with torch.no_grad():
-            z[role] = method.projector(torch.from_numpy(embed(method.encoder, images))).numpy()
+            z[role] = method.similarity_networks()[0](torch.from_numpy(embed(method.encoder, images))).numpy()
         z[role] /= np.linalg.norm(z[role], axis=1, keepdims=True)
     z["random"] = np.roll(z["query"], 1, axis=0)
     for pair in ("positive", "random", "patch", "texture"):

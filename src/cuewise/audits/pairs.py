@@ -159,13 +159,11 @@ def embedder_of(encoder: Encoder, run: Any = None) -> Embedder:
     if isinstance(encoder.backbone, Spaces):
         return Embedder(encoder, where=f"space {encoder.card.cues['space']}")
     method = load_method(run) if run is not None and is_run(run) else None
-    projector = getattr(method, "projector", None)
+    projector, key = method.similarity_networks() if method is not None else (None, None)
     if projector is None:
         return Embedder(encoder)
     device = next(encoder.parameters()).device
-    momentum = ("key_embedder", "key_network", "target")  # of LooC, MoCo, BYOL
-    key = next((m for m in (getattr(method, name, None) for name in momentum) if m is not None), None)
-    key = key.to(device).eval() if isinstance(key, nn.Module) else None
+    key = key.to(device).eval() if key is not None else None
     return Embedder(encoder, projector.to(device).eval(), key, "projector output")
 
 

@@ -6,7 +6,7 @@ import dataclasses
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any
 
-from cuewise.options import COMMAS
+from cuewise.options import COMMAS, SEEDS
 
 if TYPE_CHECKING:  # the options of `cuewise pretrain` are read without importing torch
     from cuewise.methods import Method, Setup
@@ -122,7 +122,7 @@ class Labels:
         str | None,
         "weights that the second phase of a correction starts from: new, or same as the first [new]",
     ] = None
-    seed: Annotated[int | None, "of the split and the noise [that of the run]"] = None
+    seed: Annotated[int | None, "of the split and the noise [that of the run]", SEEDS] = None
 
 
 @dataclass
@@ -144,7 +144,7 @@ class Config:
     batch_size: Annotated[
         int, "images per step on all devices together; the learning rate follows it", TRAINING
     ] = 256
-    seed: Annotated[int, "seed of everything random [0]", TRAINING] = 0
+    seed: Annotated[int, "seed of everything random [0]", TRAINING, SEEDS] = 0
     watch: Annotated[
         list[str],
         "audits to run while training, on a small fixed part of --val, e.g. shape_bias,accuracy,sketch",

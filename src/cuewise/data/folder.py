@@ -164,16 +164,19 @@ def walk(root: bytes, builder: Builder, folders: list[tuple[str, int]]) -> Itera
 def _entries(full: bytes, prefix: bytes) -> list[bytes]:
     """Sorted names in one folder; folders end in a slash, which also sorts them where their contents belong."""
     found = []
-    made = os.path.exists(os.path.join(full, b"make.json"))  # by `cuewise make`, with a picture of its own
     with os.scandir(full) as entries:
         for entry in entries:
             name = entry.name
-            if ignored(name) or (made and name == b"preview.png"):
+            if ignored(name):
                 continue
             if _is_folder(entry):
                 found.append(prefix + name + b"/")
             elif has_image_ending(name):
                 found.append(prefix + name)
+    if any(name.endswith(b"/") for name in found) and os.path.exists(os.path.join(full, b"make.json")):
+        found = [
+            name for name in found if name != prefix + b"preview.png"
+        ]  # of `cuewise make`, beside its classes
     found.sort()
     return found
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from cuewise.data.class_names import alike, same_but_for
 from cuewise.data.dataset import Dataset
-from cuewise.data.unusable import unusable
+from cuewise.data.unusable import files_among, unusable
 
 MANY = 0.05  # of all files
 # in the order in which one is proposed
@@ -55,7 +55,8 @@ def warn_of_set(data: Dataset, specs: Sequence[str], *, names: bool = True, file
 
 def warn_of_files(data: Dataset, where: str) -> None:
     """Files that are left out before any is decoded; loud where they are many."""
-    files = data.fingerprint()["skipped"]
-    if files:
-        loud = "WARNING: " if len(files) >= MANY * (len(data) + len(files)) else ""
-        print(f"{loud}{unusable(files, where)}", file=sys.stderr, flush=True)
+    entries = data.fingerprint()["skipped"]
+    if entries:
+        files = len(files_among(entries))
+        loud = "WARNING: " if files and files >= MANY * (len(data) + files) else ""
+        print(f"{loud}{unusable(entries, where)}", file=sys.stderr, flush=True)

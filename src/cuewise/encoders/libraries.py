@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -89,12 +91,33 @@ def build(
     built = maker(wanted)
     if pool and library == "timm" and pool_of(built.backbone) != pool:
         built = maker(wanted._replace(options={**(options or {}), "global_pool": pool}))
-    card = replace(built.card, arch=full, size=size or built.card.size, pool=pool_of(built.backbone))
+    own = built.card.size
+    card = replace(
+        built.card, arch=full, size=size if size is not None else own, pool=pool_of(built.backbone)
+    )
     kept = head and built.classifier is not None
     encoder = Encoder(built.backbone, card, built.classifier if kept else None, built.place if kept else "")
     if weights is not None:
         load_into(encoder, weights, source or spec or arch)
+    if weights is not None or pretrained:
+        warn_if_small(full, own, size)
     return encoder
+
+
+_said: set[tuple[str, int]] = set()  # an audit loads a model several times
+
+
+def warn_if_small(name: str, own: int, size: int | None) -> None:
+    """Say on the terminal, once for each model, that its input is far smaller than the one it was made for."""
+    if size is None or 4 * size >= own or (name, size) in _said:
+        return
+    _said.add((name, size))
+    print(
+        f"WARNING: {name} was made for {own} pixels; at {size} its scores say little. Leave out --size, or give "
+        f"{math.ceil(own / 4)} or more",
+        file=sys.stderr,
+        flush=True,
+    )
 
 
 def _torchvision(wanted: ModelRequest) -> Built:
@@ -112,7 +135,9 @@ def _torchvision(wanted: ModelRequest) -> Built:
             )
         state, card = torchvision_weights(name, wanted.pretrained, card)
     elif name.startswith("vit_"):  # positions for one input size
-        card = replace(card, size=options.setdefault("image_size", wanted.size or card.size))
+        card = replace(
+            card, size=options.setdefault("image_size", card.size if wanted.size is None else wanted.size)
+        )
     classes = wanted.classes if wanted.classes > 0 else 1000
     if width is not None:
         model = _construct(card.arch, lambda: narrow(name, width, classes, options))
@@ -140,6 +165,7 @@ def _timm(wanted: ModelRequest) -> Built:
     arch = f"timm/{name}"
     known: Any = _construct(arch, lambda: get_pretrained_cfg(name, allow_unregistered=not tag))
     fixed = known is not None and known.fixed_input_size
+    own = options.get("img_size")  # what it is made for, whatever size is asked for
     if wanted.size is not None and fixed and wanted.size != known.input_size[-1]:
         options.setdefault("img_size", wanted.size)
     if wanted.classes >= 0:
@@ -156,7 +182,7 @@ def _timm(wanted: ModelRequest) -> Built:
     else:
         model = _construct(arch, lambda: timm.create_model(name, pretrained=False, **options))
     config = resolve_data_config({}, model=model)
-    side = options.get("img_size", config["input_size"][-1])
+    side = config["input_size"][-1] if own is None else own
     mean, std = tuple(config["mean"]), tuple(config["std"])
     card = Card(arch, side, mean, std, config["interpolation"], weights=weights)
     classifier = model.get_classifier() if wanted.classes else None
@@ -179,7 +205,7 @@ def _own(wanted: ModelRequest) -> Built:
     for option in options:
         if option not in OWN[name]:
             raise unknown(f"cuewise/{name} has no option", option, OWN[name])
-    side = wanted.size or 32
+    side = 32 if wanted.size is None else wanted.size
     card = Card(f"cuewise/{name}", side, weights=RANDOM)
     if name == "vit-tiny":
         return Built(_construct(card.arch, lambda: ViTTiny(side, **options)), None, card)

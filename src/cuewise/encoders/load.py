@@ -9,14 +9,15 @@ from typing import Any
 
 import timm
 import torch
+from timm.data.config import resolve_data_config
 from torch import nn
 
 from cuewise.architectures import registered
-from cuewise.encoders.card import read_card, weights_of_file
+from cuewise.encoders.card import is_random, read_card, weights_of_file
 from cuewise.encoders.constructor import parse_options
 from cuewise.encoders.encoder import Encoder
 from cuewise.encoders.hf_models import empty_hf, give_text, load_hf
-from cuewise.encoders.libraries import build
+from cuewise.encoders.libraries import build, warn_if_small
 from cuewise.encoders.modules import call_factory, encoder_of_module
 from cuewise.encoders.open_clip_models import empty_open_clip, load_open_clip
 from cuewise.encoders.spaces import in_space, read_heads
@@ -29,6 +30,7 @@ from cuewise.encoders.weights import (
 )
 from cuewise.errors import UserError
 from cuewise.files import write_json
+from cuewise.options import COUNT
 
 SPEC = re.compile(
     r"^(?P<arch>(?:torchvision|timm|cuewise)/[^:?]+)(?:\?(?P<options>[^:]*))?(?::(?P<weights>.+))?$"
@@ -47,15 +49,21 @@ def load_encoder(
     """The encoder that MODEL names, in evaluation mode and float32; MODEL#SPACE is one of its embedding spaces.
 
     size   input side for architectures that do not say; weights from disk bring their own
+           (1 or more; where it is far below the model's own, a warning says so)
     head   keep the classifier (`encoder.logits`) where the model has one
     typed  False: `spec` was read from a file and not typed by the user: no factory is imported, nothing is downloaded
     """
+    COUNT.check(size, "--size")
     if isinstance(spec, nn.Module):
+        _warn_of_module(spec, type(spec).__name__, size)
         return encoder_of_module(spec, type(spec).__name__, size=size, head=head)
     if spec.startswith(HUB):
         if not typed:
             raise UserError(f"{spec} was read from a file and is not loaded: type it as MODEL yourself")
-        return load_hf(spec, size, head) if spec.startswith("hf:") else load_open_clip(spec, size)
+        found = load_hf(spec, size, head) if spec.startswith("hf:") else load_open_clip(spec, size)
+        if not is_random(found.card.weights):
+            warn_if_small(spec, _side_in_hub(found, spec), size)
+        return found
     path = Path(spec)
     if "#" in spec and not path.exists():
         base, _, space = spec.rpartition("#")
@@ -130,10 +138,32 @@ def _from_factory(match: re.Match[str], size: int | None, head: bool) -> Encoder
     if file.with_suffix(".json").is_file():
         return _from_file(file, size, typed=factory, head=head)
     weights = read_weights(file)
-    encoder = encoder_of_module(call_factory(factory), factory, size=size, head=head)
+    module = call_factory(factory)
+    _warn_of_module(module, factory, size)
+    encoder = encoder_of_module(module, factory, size=size, head=head)
     load_into(encoder, weights, str(file))
     encoder.card = replace(encoder.card, weights=weights_of_file(file))
     return encoder
+
+
+def _warn_of_module(module: nn.Module, name: str, size: int | None) -> None:
+    """Of a module that says as timm's models do which input it was made for."""
+    if size is not None and isinstance(getattr(module, "pretrained_cfg", None), dict):
+        warn_if_small(name, resolve_data_config({}, model=module)["input_size"][-1], size)
+
+
+def _side_in_hub(encoder: Encoder, spec: str) -> int:
+    """The side in the configuration of transformers or open_clip; 0 where it is not said."""
+    if spec.startswith("hf:"):
+        config = encoder.card.config.get("model", {})
+        side = (config.get("vision_config") or config).get("image_size")
+    else:
+        import open_clip
+
+        name = spec.removeprefix("open_clip/").partition(":")[0]
+        side = ((open_clip.get_model_config(name) or {}).get("vision_cfg") or {}).get("image_size")
+    side = side[0] if isinstance(side, list | tuple) else side
+    return side if isinstance(side, int) else 0
 
 
 def _from_file(file: Path, size: int | None, typed: str | None = None, head: bool = False) -> Encoder:
@@ -157,7 +187,9 @@ def _from_file(file: Path, size: int | None, typed: str | None = None, head: boo
         before = card.get("weights")
         start = {"from": before["from"]} if isinstance(before, dict) and "from" in before else {}
         origin = {"run": str(file.parent), "step": card["step"], **start, "sha256": origin["sha256"]}
-    return _with_card(encoder, card, size, origin)
+    return _with_card(
+        encoder, card, size, origin, str(file.parent if file.name == "encoder.safetensors" else file)
+    )
 
 
 def _from_checkpoint(file: Path, size: int | None) -> Encoder:
@@ -172,14 +204,14 @@ def _from_checkpoint(file: Path, size: int | None) -> Encoder:
     encoder = _empty(card, size, None, file, sum(v.numel() for v in weights.values()))
     load_into(encoder, weights, str(file))
     origin = {"run": str(file.parent.parent), "step": step, "sha256": weights_of_file(file)["sha256"]}
-    return _with_card(encoder, card, size, origin)
+    return _with_card(encoder, card, size, origin, str(file))
 
 
 def _empty(
     card: dict[str, Any], size: int | None, typed: str | None, file: Path, numbers: int, outputs: int = 0
 ) -> Encoder:
     """The architecture of a card, before its weights, so many numbers, are loaded; with a classifier of that many outputs."""
-    arch, side = card["arch"], size or card["size"]
+    arch, side = card["arch"], card["size"] if size is None else size
     if match := SPEC.match(arch):
         options = parse_options(match["options"])
         pool = card.get("pool")
@@ -199,11 +231,14 @@ def _empty(
     raise UserError(f"{file}: its card names no model that can be built ({arch[:60]!r})")
 
 
-def _with_card(encoder: Encoder, card: dict[str, Any], size: int | None, weights: dict[str, Any]) -> Encoder:
+def _with_card(
+    encoder: Encoder, card: dict[str, Any], size: int | None, weights: dict[str, Any], name: str
+) -> Encoder:
+    """The card that lies beside the weights; `name`: what a warning calls the model."""
     encoder.card = replace(
         encoder.card,
         arch=card["arch"],
-        size=size or card["size"],
+        size=card["size"] if size is None else size,
         mean=tuple(card["mean"]),
         std=tuple(card["std"]),
         interpolation=card.get("interpolation", "bilinear"),
@@ -211,6 +246,8 @@ def _with_card(encoder: Encoder, card: dict[str, Any], size: int | None, weights
         cues=card.get("cues", {}),
         weights=weights,
     )
+    if not is_random(weights):
+        warn_if_small(name, card["size"], size)
     return encoder
 
 

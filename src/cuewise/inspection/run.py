@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from cuewise.data import Dataset, open_data
 from cuewise.data.object_masks import WithMasks, object_masks
 from cuewise.data.parts import doubt_names, doubt_parts, warn_of_set
+from cuewise.data.unusable import files_among
 from cuewise.errors import UserError
 from cuewise.files import write_json
 from cuewise.inspection.clue import CLUES, Clue
@@ -229,7 +230,7 @@ def _set_document(s: Inspected) -> dict[str, Any]:
         "not_judged": s.unjudged,
         "copies": {**s.copies.as_dict((_names(s), _names(s))), "under_two_labels": len(odd),
                    "contradictions": [[s.image_name(i), s.image_name(j)] for i, j in odd[:MOST_NAMED]]},
-        "broken": {"count": len(broken), "files": broken[:MOST_NAMED]},
+        "broken": {"count": len(files_among(broken)), "files": broken[:MOST_NAMED]},
         "lacking": s.lacking,
         "doubt": " ".join(filter(None, (doubt_parts(s.data, [s.spec]), s.twins))),
     }  # fmt: skip

@@ -23,7 +23,7 @@ from cuewise.makers.manifest import check_form
 from cuewise.makers.mirror import in_shards
 from cuewise.makers.registry import maker
 from cuewise.makers.render import SetSpec
-from cuewise.makers.session import Session, warm_up
+from cuewise.makers.session import Session, as_declared, warm_up
 from cuewise.makers.settings import resolve
 from cuewise.makers.state import STATE, check_places, plain, read_state, refuse_change
 from cuewise.makers.store import Store
@@ -109,7 +109,7 @@ class SetRequest:
         """The maker, and what it is to make; wrong settings and places are errors. ready: the maker of an earlier plan"""
         chosen = maker(kind)
         settings = resolve(kind, chosen.settings, joined(kind, given, self.named), chosen.numbers)
-        chosen = chosen.having(**settings)
+        chosen = chosen.having(**as_declared(chosen, settings))
         refuse_unused(chosen, self.form, self.shards, self.both)
         if chosen.has_source and self.src is not None:
             raise UserError(f"make {kind} takes no SRC: cuewise make {kind} DST")

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Generator
+from collections.abc import Callable, Generator, Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from numbers import Integral, Real
+from os import PathLike
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import numpy as np
 
@@ -24,6 +27,7 @@ from cuewise.makers.manifest import MANIFESTS, to_journal
 from cuewise.makers.shards import Packer
 from cuewise.makers.state import read_state, refuse_change, remove_made, write_state
 from cuewise.makers.store import AGAIN
+from cuewise.options import alternatives
 from cuewise.progress import Progress
 
 LISTED = 20  # broken images named on the terminal
@@ -52,20 +56,19 @@ class Session:
     def __init__(self, order: WorkOrder, chosen: Maker, state: dict[str, Any], overwrite: bool) -> None:
         self.order, self.chosen, self.state, self.overwrite = order, chosen, state, overwrite
         self.manifest = order.store.folder / MANIFESTS[state["manifest"]]
-        self.stack = ExitStack()
+        self.stack, self.warm = ExitStack(), False
 
     def __enter__(self) -> Session:
         store = self.order.store
         before = read_state(store.folder)
+        if before is None or self.overwrite:  # bad settings end here, before anything is written or removed
+            self.warm_up()
         try:
             self.stack.enter_context(hold_folder(store.folder, "set", resume=True))
             if before is not None and not self.overwrite:
                 refuse_change(store.folder, before, self.state)
                 store.prepare()
             else:
-                if before is not None:
-                    # bad settings end here, before anything is removed
-                    warm_up(self.chosen, self.order.spec.seed)
                 remove_made(store.folder)
                 store.prepare()
                 write_state(store.folder, self.state)
@@ -76,6 +79,12 @@ class Session:
             self.stack.close()
             raise
         return self
+
+    def warm_up(self) -> None:
+        """Once for each run; see `warm_up`."""
+        if not self.warm:
+            warm_up(self.chosen, self.order.spec.seed)
+            self.warm = True
 
     def __exit__(self, *exc: object) -> None:
         self.stack.close()
@@ -100,7 +109,7 @@ class Session:
         packer = Packer(store, items, set(packed))
         records.close()
         if items:
-            warm_up(self.chosen, self.order.spec.seed)
+            self.warm_up()
             with suppress(BrokenImage):  # reported when its turn comes
                 self.order.layout.piece(items[0])  # generated sources have kernels, too
         start = time.monotonic()
@@ -183,6 +192,70 @@ def _check_any(records: Records, wanted: int) -> None:
         raise UserError(
             f"none of the {wanted} images could be made; the first is {first['source']}: {first['broken']}"
         )
+
+
+def as_declared(chosen: Maker, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings of the types that the maker declares, or an error that names the first that is not; None stays."""
+    hints = get_type_hints(type(chosen.declares))
+    return {
+        key: _as_declared(f"make {chosen.name}: {key}", alternatives(hints[key]), value)
+        if key in hints and value is not None
+        else value
+        for key, value in settings.items()
+    }
+
+
+def _as_declared(where: str, kinds: tuple[Any, ...], value: Any) -> Any:
+    words = []
+    for kind in sorted(
+        kinds, key=lambda kind: kind is str
+    ):  # a number that may be a text, too, stays a number
+        if kind in _WORDS:
+            found, word = _WORDS[kind][1](value), _WORDS[kind][0]
+        elif get_origin(kind) is tuple:
+            found, word = _pair_of(get_args(kind), value), "low and high as 10:20"
+        else:
+            return value  # a choice of words, or a type of its own: the maker checks it
+        if found is not None:
+            return found
+        words.append(word)
+    shown = ":".join(map(str, value)) if isinstance(value, tuple) else value
+    raise UserError(f"{where}={shown}: must be {', or '.join(words)}")
+
+
+def _whole(value: Any) -> int | None:
+    return int(value) if isinstance(value, Integral) and not isinstance(value, bool) else None
+
+
+def _number(value: Any) -> Any:
+    """A finite number as it is; 1e-1, which YAML reads as text, as one."""
+    if isinstance(value, bool) or not isinstance(value, Real | str):
+        return None
+    try:
+        return (value if isinstance(value, Real) else float(value)) if math.isfinite(float(value)) else None
+    except ValueError:
+        return None
+
+
+def _text(value: Any) -> str | None:
+    return str(value) if isinstance(value, str | Real | PathLike) and not isinstance(value, bool) else None
+
+
+def _pair_of(items: tuple[Any, ...], value: Any) -> Any:
+    if items not in ((int, int), (float, float)):
+        return value if isinstance(value, tuple) else None
+    read = _whole if items[0] is int else _number
+    if not isinstance(value, tuple):  # one for both, where the maker takes that
+        return value if read(value) is not None and not isinstance(value, str) else None
+    return value if len(value) == 2 and all(read(v) is not None for v in value) else None
+
+
+_WORDS: dict[Any, tuple[str, Callable[[Any], Any]]] = {
+    int: ("a whole number", _whole),
+    float: ("a number", _number),
+    bool: ("true or false", lambda value: value if isinstance(value, bool) else None),
+    str: ("text", _text),
+}
 
 
 def warm_up(chosen: Maker, seed: int) -> None:

@@ -86,6 +86,9 @@ class BYOL(Method):
     def aim(self, images: Tensor) -> Tensor:
         return unit(self.target(images))  # B×C
 
+    def similarity_networks(self) -> tuple[nn.Module, nn.Module]:
+        return self.projector, self.target
+
     def forward(self, batch: Batch) -> Step:
         # targets and negatives first: they need no memory beside the activations that the gradient will need
         z, made = {}, {}

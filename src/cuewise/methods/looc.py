@@ -91,16 +91,10 @@ class LooC(Method):
         n = len(self.leave_out)
         return [0] if i == 0 else [i, *(j for j in range(n + 1) if j != i)]
 
-    @property
-    def projector(self) -> nn.Module:
-        """The head of the invariant space, on the encoder's features."""
-        return self.heads.mlps[0]
-
-    @property
-    def key_embedder(self) -> nn.Module:
-        """The same of the momentum network."""
+    def similarity_networks(self) -> tuple[nn.Module, nn.Module]:
+        """The head of the invariant space, and the same of the momentum network."""
         encoder, heads = self.key_network
-        return nn.Sequential(encoder, heads.mlps[0])  # type: ignore[index,arg-type]
+        return self.heads.mlps[0], nn.Sequential(encoder, heads.mlps[0])  # type: ignore[index,arg-type]
 
     @property
     def chance_loss(self) -> float:

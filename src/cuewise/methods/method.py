@@ -187,6 +187,14 @@ class Method(nn.Module, ABC):
         self.progress = 0.0  # of training, 0…1
         self.generator = torch.Generator().manual_seed(seed)
 
+    def similarity_networks(self) -> tuple[nn.Module | None, nn.Module | None]:
+        """(head on the features, second network on images), whose outputs the similarity of pairs is measured on."""
+        return getattr(self, "projector", None), getattr(self, "key_network", None)
+
+    def own_classifier(self) -> nn.Module | None:
+        """From features to the classes of the training images, where the method learns it."""
+        return None
+
     @classmethod
     def model(cls, spec: str) -> str:
         """The backbone as this method trains it, from --model; e.g. with the pooling that the method needs."""

@@ -103,6 +103,9 @@ class Supervised(Method):
     def chance_loss(self) -> float:
         return math.log(self.setup.classes)
 
+    def own_classifier(self) -> nn.Module:
+        return self.classifier
+
     def forward(self, batch: Batch) -> Step:
         x, label = batch.views["query"], batch.label
         if self.setup.correction != "none":

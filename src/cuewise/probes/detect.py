@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated
 
@@ -14,12 +15,12 @@ from cuewise.errors import UserError
 from cuewise.probes.dense.boxes_ap import THRESHOLDS, Detections, Ranking, image_scores, mean_ap, rank
 from cuewise.probes.dense.coco_ap import NEEDS, CocoEvaluation
 from cuewise.probes.dense.detector import Detector, DetectorHeads, best_body, span
-from cuewise.probes.dense.drawing import Shot, box_panels, report_left_out, worst_and_best
-from cuewise.probes.dense.resample import RESAMPLES, resamples, with_interval
+from cuewise.probes.dense.drawing import Shot, box_panels, worst_and_best
+from cuewise.probes.dense.resample import RESAMPLES, Draws, resamples, with_interval
 from cuewise.probes.dense.schedule import DenseSchedule, changed
 from cuewise.probes.kinds import ProbeKind
 from cuewise.probes.task import HELD_OUT, Task
-from cuewise.scores import Score
+from cuewise.scores import Score, proportion
 
 # moco: R50-C4 as MoCo and DenseCL train it; short: Mishra et al. for supervised and Jigsaw; small: ours, for a CPU
 SCHEDULES = {
@@ -37,6 +38,8 @@ SIZES = {"moco": 800, "short": 600}
 SCALES = {"small": (0.8, 1.0), "moco": (0.6, 1.0), "short": (1.0, 1.0)}  # shares of the size at test
 PRECISE = {"moco": 200}
 BUDGET = 4_000_000_000  # detections × thresholds × resamples
+NAMED = 20  # classes that a warning names
+ALL_EQUAL = "interval by Wilson over images, as all resamples are equal"
 
 
 @dataclass(frozen=True)
@@ -166,12 +169,10 @@ def judge(task: Task, detector: Detector, name: str, data: Dataset, fitted: int)
         for what, at in (("ap", slice(None)), ("ap50", slice(0, 1)), ("ap75", slice(5, 6))):
             drawn_values = draws[form][:, at].mean(1)
             how = f"{protocol}/{FORMS[form]}"
-            score = with_interval(
-                f"{form}_{what}/{name}", float(value[at].mean()), drawn_values, len(true), how
-            )
+            score = interval(f"{form}_{what}/{name}", float(value[at].mean()), drawn_values, len(true), how)
             scores.append(score)
             task.draws[score.name] = drawn_values
-    _note(task, name, detector, data, rankings, columns, len(true))
+    _note(task, name, detector, data, rows, rankings, columns)
     if task.out is not None:
         task.shots += drawn(detector, data, rows, predicted, true, name)
     return scores
@@ -180,21 +181,42 @@ def judge(task: Task, detector: Detector, name: str, data: Dataset, fitted: int)
 FORMS = {"voc07": "11_point_AP_of_VOC_2007", "coco": "101_point_AP_of_COCO_by_pycocotools"}
 
 
+def interval(name: str, value: float, draws: Draws, images: int, protocol: str) -> Score:
+    """The interval of the resamples; where these are all equal they say nothing, and Wilson's of value × n of n images is
+    taken: of 0 of n for a score of 0, of n of n for one of 1."""
+    known = draws[np.isfinite(draws)]
+    if not np.isfinite(value) or not len(known) or float(np.ptp(known)) > 1e-9:
+        return with_interval(name, value, draws, images, protocol)
+    found = proportion(name, round(value * images), images, f"{protocol}; {ALL_EQUAL}")
+    return replace(found, value=value, low=min(found.low, value), high=max(found.high, value))
+
+
 def _note(
     task: Task,
     name: str,
     detector: Detector,
     data: Dataset,
+    rows: Sequence[int],
     rankings: list[Ranking],
     columns: dict[str, list[float]],
-    n: int,
 ) -> None:
     """The table of classes, and which classes do not count."""
     objects = [int(r.positive.sum()) for r in rankings]
     absent = [c for c, count in zip(detector.names, objects) if not count]
-    left_out = absent + [c for c in data.object_classes if c not in detector.names]
-    report_left_out(name, left_out)
-    entry = {"name": name, "images": n, "boxes": sum(objects), "left_out_classes": left_out}
+    boxes = [found for i in rows if (found := data.facts(i).boxes) is not None]
+    there = {int(k) for found in boxes for k in found.classes}
+    untrained = [c for k, c in enumerate(data.object_classes) if k in there and c not in detector.names]
+    left_out = absent + untrained
+    if left_out:
+        advice = "; give a --test with boxes of the others" if absent else ""
+        more = f", and {len(left_out) - NAMED} more" if len(left_out) > NAMED else ""
+        print(
+            f"WARNING: {name}: {len(objects) - len(absent)} of {len(objects)} classes count (of those trained on){advice}; "
+            f"classes that are not in both sets and do not count: {', '.join(left_out[:NAMED])}{more}",
+            file=sys.stderr,
+            flush=True,
+        )
+    entry = {"name": name, "images": len(rows), "boxes": sum(objects), "left_out_classes": left_out}
     task.tests.append({**entry, "classes": [c for c, count in zip(detector.names, objects) if count]})
     body = [
         [c, count, *(float(v[k]) if count else None for v in columns.values())]

@@ -12,7 +12,6 @@ from cuewise.data import Dataset
 from cuewise.encoders.embed import embed_dataset
 from cuewise.encoders.load import save_encoder
 from cuewise.encoders.spaces import Heads, save_heads
-from cuewise.methods.supervised import Supervised
 from cuewise.objectives.neighbours import knn_votes
 from cuewise.scores import proportion
 
@@ -58,12 +57,10 @@ def classifier_accuracy(run: Run, val: Dataset) -> dict[str, float]:
     """val/accuracy of the run's own classifier and its interval, on images of the classes it knows."""
     known = {name: k for k, name in enumerate(run.loader.maker.ds.classes)}
     numbers = np.array([known.get(name, -1) for name in val.classes])
-    if not isinstance(run.method, Supervised) or val.labels is None or (numbers < 0).all():
+    encoder, head = run.method.encoder, run.method.own_classifier()
+    if head is None or val.labels is None or (numbers < 0).all():
         return {}
-    method = run.method
-    found = embed_dataset(
-        method.encoder, val, forward=lambda x: method.classifier(method.encoder(x)), label=None
-    )
+    found = embed_dataset(encoder, val, forward=lambda x: head(encoder(x)), label=None)
     labels = numbers[found.labels]
     of_known = labels >= 0
     right = int((found.features.argmax(1) == labels)[of_known].sum())

@@ -14,6 +14,7 @@ import torch
 from cuewise.config import Config, complete, difference, merge, read_yaml, refuse_code, resolve
 from cuewise.data import Dataset, Loader, auto_workers, fills_cores, open_data, usable_cores
 from cuewise.data.parts import warn_of_files, warn_of_set
+from cuewise.data.unusable import files_among
 from cuewise.encoders.recompute import recompute_blocks
 from cuewise.errors import UserError
 from cuewise.files import explain_full_disk, write_json, write_text
@@ -80,7 +81,7 @@ def run_pretrain(
         "encoder": str(out / "encoder.safetensors"),
         "steps": before + run.step,
         "images": len(data),
-        "skipped": len(data.fingerprint()["skipped"]) + len(run.skipped),
+        "skipped": len(files_among(data.fingerprint()["skipped"])) + len(run.skipped),
     }
 
 

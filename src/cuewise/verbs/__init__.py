@@ -1,8 +1,9 @@
 """The public face: the same words and arguments in the shell and in Python.
 
 A verb is a file here with a function of the file's name: `cuewise VERB … --some-option X` is `cuewise.VERB(…, some_option=X)`.
-The help of an option is part of its type, the lines of the docstring that begin with "cuewise" are the examples of --help,
-and TOPIC says where `cuewise --help` lists it. A new verb is a new file; heavy imports wait inside it until it is called.
+The help of an option and the bounds of a number are part of its type, the lines of the docstring that begin with "cuewise" are
+the examples of --help, and TOPIC says where `cuewise --help` lists it. A new verb is a new file; heavy imports wait inside it
+until it is called.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import sys
 from collections.abc import Callable
 from importlib import import_module
 
+from cuewise.options import within_bounds
 from cuewise.results import Result
 
 TOPICS = ("start", "train", "measure", "images", "share")  # in the order of --help
@@ -23,7 +25,9 @@ def found() -> dict[str, Callable[..., Result]]:
     for info in pkgutil.iter_modules(__path__):
         module = import_module(f"{__name__}.{info.name}")
         if hasattr(module, info.name):
-            verbs.append((TOPICS.index(module.TOPIC), info.name.rstrip("_"), getattr(module, info.name)))
+            verb = within_bounds(getattr(module, info.name))
+            setattr(module, info.name, verb)  # for the shell and for Python
+            verbs.append((TOPICS.index(module.TOPIC), info.name.rstrip("_"), verb))
     return {name: verb for _, name, verb in sorted(verbs, key=lambda verb: verb[:2])}
 
 

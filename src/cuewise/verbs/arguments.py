@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from cuewise.errors import UserError
-from cuewise.options import COMMAS, One, Several, checked, texts
+from cuewise.options import COMMAS, SEEDS, One, Several, checked, texts
 from cuewise.results import Result as Result
 
 INPUT, MACHINE = "input", "machine"  # groups of options under --help
@@ -32,7 +32,7 @@ Pretrained = Annotated[
     INPUT,
 ]
 Size = Annotated[int | None, "side of the input in pixels [the model's own]", INPUT]
-Seed = Annotated[int, "seed of everything random [0]", INPUT]
+Seed = Annotated[int, "seed of everything random [0]", INPUT, SEEDS]
 Device = Annotated[str, "auto, cpu, cuda, mps", MACHINE]
 Workers = Annotated[str | int, "processes that prepare images: auto or a number", MACHINE]
 Engine = Annotated[str, "local, or ray for a cluster", MACHINE]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-from cuewise.options import One
+from cuewise.options import COUNT, One
 from cuewise.verbs.arguments import (
     MACHINE,
     Data,
@@ -27,7 +27,7 @@ def embed(
     model: Model,
     *data: Data,
     out: Annotated[One, "FILE.npz or FILE.parquet with features, paths, and labels when folders name them"],
-    batch_size: Annotated[int, "images per forward pass", MACHINE] = 128,
+    batch_size: Annotated[int, "images per forward pass", MACHINE, COUNT] = 128,
     space: Space = None,
     pretrained: Pretrained = False,
     size: Size = None,

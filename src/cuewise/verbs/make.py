@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any
 
-from cuewise.options import OfKind, One
+from cuewise.options import SEEDS, OfKind, One
 from cuewise.verbs.arguments import MACHINE, Address, Engine, Result, Settings, optional
 
 TOPIC = "images"
@@ -32,7 +32,9 @@ def make(
     shards: Annotated[int | None, "write tar shards of this many images instead of a tree of files"] = None,
     manifest: Annotated[str, "the table of what was made: jsonl or parquet"] = "jsonl",
     seed: Annotated[
-        int, "seed of everything random; each image has its own, which follows from it and its name [0]"
+        int,
+        "seed of everything random; each image has its own, which follows from it and its name [0]",
+        SEEDS,
     ] = 0,
     workers: Annotated[
         str | int, "processes: auto (all cores) or a number; 0 works in this process", MACHINE

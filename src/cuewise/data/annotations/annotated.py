@@ -7,6 +7,7 @@ import io
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from math import isfinite
 from typing import Any, NamedTuple
 
 import cv2
@@ -18,9 +19,12 @@ from cuewise.data.decode import BrokenImage, Image, check_size, decode
 from cuewise.data.index import Skipped
 from cuewise.data.sample import Boxes, Facts, Mask
 from cuewise.data.source import Listed, one_source
+from cuewise.data.unusable import CUT, LEFT_OUT
 from cuewise.errors import UserError
 
 SLACK = 1.0  # pixels by which a rounded box may reach beyond its image without being listed
+MOST = 0.9  # share of a set's boxes that must lie in 0…1 to ask whether all are shares of the image
+LEAST = 0.99  # pixels of a box's width and height: one, less what rounded shares lose
 MOST_PIXELS = 1 << 24  # of a side, and of a coordinate
 MOST_MASKED = 254  # classes that fit into a mask beside background (0) and what is not counted (VOID)
 VOID = 255
@@ -33,6 +37,20 @@ class Box(NamedTuple):
     corners: tuple[float, float, float, float]
     flags: tuple[str, ...] = ()
     outline: tuple[tuple[float, ...], ...] = ()  # polygons x0, y0, x1, y1, …
+
+
+class LostBox(NamedTuple):
+    """A box that is left out, or cut to its image; label: its class, where that is unknown."""
+
+    path: str
+    why: str
+    fate: str = LEFT_OUT
+    label: str = ""
+
+    @property
+    def about(self) -> dict[str, str]:
+        """What a fingerprint says of it beside `path` and `why`."""
+        return {"box": self.fate} | ({"class": self.label} if self.label else {})
 
 
 @dataclass
@@ -75,7 +93,7 @@ class Annotated:
         records: Iterable[Record],
         *,
         classes: Sequence[str] | None = None,
-        skipped: Iterable[Skipped] = (),
+        skipped: Iterable[Skipped | LostBox] = (),
         masks: Listed | None = None,
     ) -> None:
         self.kind, self.spec, self.images, self.masks = kind, spec, images, masks
@@ -89,6 +107,7 @@ class Annotated:
         self.sizes = np.array([r.size for _, r in kept], np.int64).reshape(-1, 2)
         self.objects = pack([r.boxes for _, r in kept], self.object_classes)
         self.skipped = [*checked.skipped, *(s for s in images.index.skipped if s.path in checked.seen)]
+        self.doubt = checked.doubt(sized=kind.startswith("coco"))
         self._masks = {stem(masks.name(i)): i for i in range(len(masks))} if masks is not None else {}
 
     def __len__(self) -> int:
@@ -142,20 +161,33 @@ class Annotated:
         return mask
 
     def fingerprint(self) -> dict[str, Any]:
-        """Count, hash of names and objects, and everything that was left out and why."""
+        """Count, hash of names and objects, and everything that was left out and why.
+
+        An entry about a box has `box` ("left out" or "cut") and, of an unknown class, its `class`; `doubt` stands in the first
+        of them.
+        """
         digest = hashlib.sha256("\0".join(self.name(i) for i in range(len(self))).encode("utf-8", "replace"))
         for array in (self.objects.starts, self.objects.corners, self.objects.classes):
             digest.update(np.ascontiguousarray(array).data)
         digest.update("\0".join(self.object_classes).encode())
         found, objects = digest.hexdigest(), len(self.objects.classes)
-        return one_source(self.spec, self.kind, len(self), found, sorted(self.skipped), objects=objects)
+        listed = sorted(self.skipped, key=lambda s: s[:2])
+        plain = [Skipped(s.path, s.why) for s in listed]
+        out = one_source(self.spec, self.kind, len(self), found, plain, objects=objects)
+        boxes = [(entry, s.about) for entry, s in zip(out["skipped"], listed) if isinstance(s, LostBox)]
+        for entry, about in boxes:
+            entry.update(about)
+        if boxes and self.doubt:
+            boxes[0][0]["doubt"] = self.doubt
+        return out
 
 
 class Checked:
     """Finds the image of each record and checks its boxes; what cannot be used is listed in `skipped`."""
 
-    def __init__(self, images: Listed, skipped: list[Skipped]) -> None:
+    def __init__(self, images: Listed, skipped: list[Skipped | LostBox]) -> None:
         self.images, self.skipped = images, skipped
+        self.counted = self.shares = self.swapped = 0  # boxes with an area; in 0…1; that fit as two corners
         self.at = {images.name(i): i for i in range(len(images))}
         self.broken = {s.path for s in images.index.skipped}
         self.seen: set[str] = set()  # images that a record names
@@ -184,31 +216,62 @@ class Checked:
     ) -> Box | None:
         """The box in pixels, inside the image; None where it is no box."""
         name = f"{record.image}#{number}"
-        if not box.label or (classes is not None and box.label not in classes):
-            self.skip(name, f"unknown class {box.label!r}" if box.label else "box without a class")
+        if not record.relative:
+            self.count(box.corners, size)
+        if not box.label:
+            self.lose(name, "box without a class")
+            return None
+        if classes is not None and box.label not in classes:
+            self.lose(name, f"unknown class {box.label!r}", label=box.label)
             return None
         corners = np.array(box.corners, np.float64)
         if not np.isfinite(corners).all():
-            self.skip(name, f"box with corners {box.corners} that are no numbers")
+            self.lose(name, f"box with corners {box.corners} that are no numbers")
             return None
         limit = np.array([*size, *size], np.float64)
         corners = corners * limit if record.relative else corners
         inside = np.clip(corners, 0, limit)
         if (corners[2:] <= corners[:2]).any():
-            self.skip(name, f"box of zero area {_shown(corners)}")
+            self.lose(name, f"box of zero area {_shown(corners)}")
             return None
-        if (inside[2:] - inside[:2] < min(1.0, *(corners[2:] - corners[:2]))).any():
-            self.skip(name, f"box {_shown(corners)} lies outside the image of {size[0]}×{size[1]}")
+        sides = inside[2:] - inside[:2]
+        if (sides < LEAST).any():
+            tiny = (sides > 0).all() and (corners[2:] - corners[:2] < LEAST).any()
+            small = f"box {_shown(corners, 3)} is below one pixel in width or height"
+            outside = f"box {_shown(corners)} lies outside the image of {size[0]}×{size[1]}"
+            self.lose(name, small if tiny else outside)
             return None
         if np.abs(inside - corners).max() > SLACK:
-            self.skip(
-                name, f"box {_shown(corners)} reaches outside the image of {size[0]}×{size[1]}: cut to it"
-            )
+            why = f"box {_shown(corners)} reaches outside the image of {size[0]}×{size[1]}: cut to it"
+            self.lose(name, why, CUT)
         left, top, right, bottom = inside.tolist()
         return box._replace(corners=(left, top, right, bottom))
 
+    def count(self, corners: tuple[float, float, float, float], size: tuple[int, int]) -> None:
+        """Count a box for `doubt`."""
+        left, top, right, bottom = corners
+        width, height = right - left, bottom - top
+        if not all(map(isfinite, corners)) or width <= 0 or height <= 0:
+            return
+        self.counted += 1
+        self.shares += min(left, top) >= 0 and max(left, top, width, height) <= 1
+        outside = right > size[0] + SLACK or bottom > size[1] + SLACK
+        self.swapped += outside and left < width <= size[0] + SLACK and top < height <= size[1] + SLACK
+
+    def doubt(self, sized: bool) -> str:
+        """What the boxes look like where they cannot be meant so; sized: they are x, y, width, height."""
+        if self.counted and self.shares >= MOST * self.counted:
+            number = "all" if self.shares == self.counted else f"{self.shares:,} of {self.counted:,}"
+            return f"{number} boxes lie in 0…1: are they shares of the image instead of pixels?"
+        if sized and 2 * self.swapped > self.counted:
+            return "are the boxes xmin,ymin,xmax,ymax instead of x,y,width,height?"
+        return ""
+
     def skip(self, name: str, why: str) -> None:
         self.skipped.append(Skipped(name, why))
+
+    def lose(self, name: str, why: str, fate: str = LEFT_OUT, label: str = "") -> None:
+        self.skipped.append(LostBox(name, why, fate, label))
 
 
 def stated_size(width: Any, height: Any) -> tuple[int, int] | None:
@@ -264,13 +327,14 @@ def usable(source: Annotated) -> Annotated:
     """The set, or an error where nothing of it can be used."""
     if len(source):
         return source
-    skipped = source.fingerprint()["skipped"]
+    listed = source.fingerprint()["skipped"]
+    skipped = [s for s in listed if "box" not in s] or listed
     first = f" (the first is {skipped[0]['path']}: {skipped[0]['why']})" if skipped else ""
     raise UserError(f"{source.spec}: no annotated image can be used, {len(skipped)} were left out{first}")
 
 
-def _shown(corners: NDArray[np.float64]) -> str:
-    return "(" + ", ".join(f"{c:g}" for c in np.round(corners, 1)) + ")"
+def _shown(corners: NDArray[np.float64], digits: int = 1) -> str:
+    return "(" + ", ".join(f"{c:g}" for c in np.round(corners, digits)) + ")"
 
 
 def stem(name: str) -> str:

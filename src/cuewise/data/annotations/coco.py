@@ -6,7 +6,15 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from cuewise.data.annotations.annotated import MOST_PIXELS, Annotated, Box, Record, stated_size, usable
+from cuewise.data.annotations.annotated import (
+    MOST_PIXELS,
+    Annotated,
+    Box,
+    LostBox,
+    Record,
+    stated_size,
+    usable,
+)
 from cuewise.data.annotations.panoptic import open_panoptic
 from cuewise.data.annotations.places import FileSet, need_images, need_text
 from cuewise.data.index import Skipped
@@ -23,7 +31,7 @@ def open_coco(place: FileSet, name: str, given: Mapping[str, str], spec: str) ->
     categories.sort(key=lambda c: (isinstance(c["id"], str), c["id"]))  # numbers first, then texts
     names = {c["id"]: c["name"] for c in categories}
     records: dict[Any, Record] = {}
-    skipped: list[Skipped] = []
+    skipped: list[Skipped | LostBox] = []
     for entry in content["images"]:
         file, width, height = entry.get("file_name"), entry.get("width"), entry.get("height")
         if not isinstance(file, str) or not is_id(entry.get("id")):
@@ -41,7 +49,7 @@ def open_coco(place: FileSet, name: str, given: Mapping[str, str], spec: str) ->
         record = records.get(image) if is_id(image) else None
         if record is None:
             why = f"of an unknown image {shown(image)}"
-            skipped.append(Skipped(f"annotation {shown(entry.get('id'))}", why))
+            skipped.append(LostBox(f"annotation {shown(entry.get('id'))}", why))
             continue
         flags = ("crowd",) if entry.get("iscrowd") else ()
         label = names.get(category) if is_id(category) else None

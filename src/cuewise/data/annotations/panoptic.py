@@ -13,6 +13,7 @@ from cuewise.data.annotations.annotated import (
     VOID,
     Annotated,
     Box,
+    LostBox,
     Record,
     read_mask,
     stem,
@@ -58,7 +59,7 @@ def open_panoptic(
     images: Listed,
     given: Mapping[str, str],
     spec: str,
-    skipped: list[Skipped],
+    skipped: list[Skipped | LostBox],
 ) -> Annotated:
     """The set; `?masks=FOLDER` says where its PNGs lie (without: in a folder named as the file, beside it)."""
     from cuewise.data.annotations.coco import corners, is_id, shown

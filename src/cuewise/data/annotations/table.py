@@ -5,9 +5,8 @@ from __future__ import annotations
 import csv
 from collections.abc import Mapping
 
-from cuewise.data.annotations.annotated import Annotated, Box, Record, usable
+from cuewise.data.annotations.annotated import Annotated, Box, LostBox, Record, usable
 from cuewise.data.annotations.places import FileSet, need_images, need_text
-from cuewise.data.index import Skipped
 from cuewise.errors import UserError
 
 COLUMNS = ("image", "label", "xmin", "ymin", "xmax", "ymax")
@@ -21,11 +20,11 @@ def open_table(place: FileSet, name: str, given: Mapping[str, str], spec: str) -
         raise UserError(f"{spec} has the columns {', '.join(columns)}; it needs {','.join(COLUMNS)}")
     images = need_images(place, given.get("images"), spec)
     records: dict[str, Record] = {}
-    skipped: list[Skipped] = []
+    skipped: list[LostBox] = []
     for number, row in enumerate(rows, 2):
         image = (row["image"] or "").strip()
         if not image:
-            skipped.append(Skipped(f"line {number}", "row without an image"))
+            skipped.append(LostBox(f"line {number}", "row without an image"))
             continue
         record = records.setdefault(image, Record(image, []))
         cells = [(row[c] or "").strip() for c in COLUMNS[2:]]

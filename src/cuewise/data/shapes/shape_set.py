@@ -29,6 +29,7 @@ from cuewise.data.shapes.raster import SILHOUETTE, SKETCH
 from cuewise.data.shapes.splits import SPLITS, Keys, Law, Options
 from cuewise.data.shapes.textures import TEXTURES
 from cuewise.errors import UserError
+from cuewise.options import SEEDS
 
 VERSION = 1  # raise when any pixel or label changes
 MOST_LABELS = 4 * len(TEXTURES)  # `fine` with every texture as a breed
@@ -217,7 +218,7 @@ def _checked(split: str, n: int, size: int, seed: int, given: dict[str, Any]) ->
     laws = (
         ("n", n, n >= 1, "at least 1"),
         ("size", size, 16 <= size <= 4096, "16 to 4096"),
-        ("seed", seed, 0 <= seed < 1 << 63, "0 or more"),
+        ("seed", seed, 0 <= seed < 1 << 63, f"0 to {SEEDS.most}"),
         ("part", o.part, o.part in ("train", "test"), "train or test"),
         ("palette", o.palette, o.palette in ("", "one"), "one"),
         ("textures", o.textures, o.textures in ("", "train", "test"), "train or test"),

@@ -16,7 +16,6 @@ from cuewise.audits.measured import Measured
 from cuewise.audits.measures import accuracy
 from cuewise.data import Dataset, open_data
 from cuewise.encoders import load_encoder
-from cuewise.methods.supervised import Supervised
 from cuewise.probes import LinearProbe, Probe
 from cuewise.probes.draws import DRAWS, over_both
 from cuewise.probes.probe import Features, Labels, held_out, top_hits
@@ -60,9 +59,9 @@ class TrainedArm:
 
     def own_answerer(self) -> Answerer:
         """The classifier that a supervised arm was trained with."""
-        method = load_method(self.folder)
-        assert isinstance(method, Supervised)
-        return own_classifier(method.classifier, self.own_data.classes, "own")
+        head = load_method(self.folder).own_classifier()
+        assert head is not None
+        return own_classifier(head, self.own_data.classes, "own")
 
     def answerer(self, role: str = "probe") -> Answerer:
         """A linear probe on a labelled set, with the names of its classes."""
