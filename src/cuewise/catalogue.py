@@ -10,7 +10,7 @@ from cuewise.architectures import OWN_MODELS, registered
 from cuewise.class_source import class_source
 from cuewise.declarations import Declared, declared_in
 from cuewise.errors import unknown
-from cuewise.registry import declared_members, member_modules, summaries
+from cuewise.registry import declared_members, member_modules, outside, summaries
 
 DATA = {  # forms of DATA; docs/data.md has the details
     "FOLDER": "images, labelled by its first-level subfolders if there are any",
@@ -72,6 +72,9 @@ def settings() -> dict[str, str]:
         for declared in declared_in(module):
             source = class_source(module, declared.attribute)
             groups[declared.name] = source.inner("Settings") if source else None
+    for point in outside("methods", taken=groups).values():
+        source = class_source(point.module, point.attr)
+        groups[point.name] = source.inner("Settings") if source else None
     return {
         f"{group}.{name}": f"{f.type} = {_default(f.default)}  {f.help}"
         for group, source in groups.items()

@@ -211,3 +211,15 @@ def test_everything_at_once_in_the_shell(work: Path, capsys: pytest.CaptureFixtu
 
 def test_registries_are_those_of_the_batteries() -> None:
     assert all(isinstance(attribute(b.registry), Registry) for b in BATTERIES)
+
+
+def test_settings_of_an_installed_method_are_listed(
+    work: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    install(work, "[cuewise.methods]\nalign = my_members:Align\n")
+    monkeypatch.syspath_prepend(str(work))
+    assert main(["list", "settings"]) == 0
+    shown = capsys.readouterr().out
+    assert "align.dim" in shown
+    assert "of the embedding" in shown
+    assert "moco.queue" in shown
