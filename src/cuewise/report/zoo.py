@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from cuewise.audits.rank_statistics import rank_correlation
 from cuewise.report.declared import declared
 from cuewise.report.figures import Figure, figure_of, read_series
 from cuewise.report.markup import clean
@@ -72,16 +73,6 @@ def pearson(x: Sequence[float], y: Sequence[float]) -> float:
     return float(a @ b) / scale if scale > 0 else math.nan
 
 
-def spearman(x: Sequence[float], y: Sequence[float]) -> float:
-    """Correlation of the ranks, equal values sharing theirs."""
-    return pearson(_ranks(x), _ranks(y))
-
-
-def _ranks(x: Sequence[float]) -> list[float]:
-    values = np.asarray(x, np.float64)
-    return [float((values < v).sum() + ((values == v).sum() + 1) / 2) for v in values]
-
-
 def _correlations(points: Sequence[tuple[ReadAudit, Score, Score]]) -> dict[str, Any]:
     families = [family(a.model.get("arch")) for a, _, _ in points]
     rows: list[list[Any]] = []
@@ -90,6 +81,13 @@ def _correlations(points: Sequence[tuple[ReadAudit, Score, Score]]) -> dict[str,
         if len(kept) < FEWEST or (left_out and len(kept) == len(points)):
             continue
         x, y = zip(*kept)
-        rows.append([f"without {left_out}" if left_out else "all", len(kept), pearson(x, y), spearman(x, y)])
+        rows.append(
+            [
+                f"without {left_out}" if left_out else "all",
+                len(kept),
+                pearson(x, y),
+                rank_correlation(np.array(x), np.array(y)),
+            ]
+        )
     title = "How accuracy on images and on textures go together"
     return {"title": title, "columns": ["models", "count", "Pearson", "Spearman"], "rows": rows}
