@@ -199,6 +199,9 @@ def test_home_made_images_are_judged(monkeypatch: pytest.MonkeyPatch) -> None:
         assert "too few other labelled images" in found.withheld["shape_bias"]
         assert "this model in 83.3\u00a0% of 6 (guessing: 66.7\u00a0%)" in found.notes["shape_bias"]
         assert all("; home-made, validity not checked: too few" in s.protocol for s in found.scores)
+    reference = Validity(score(0.8, 0.7), score(0.9, 0.8), 50)
+    monkeypatch.setattr(module, "validity", lambda *given: reference)
+    assert all("; home-made, validity by a pair of linear probes" in s.protocol for s in ask(Asked()).scores)
 
 
 def score(value: float, low: float, n: int = 100) -> Score:

@@ -201,7 +201,7 @@ def test_patch_negatives_are_made_of_views(large: Path) -> None:
 def test_a_run_says_it_and_trains(large: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "run"
     pretrain(str(large), out=str(out), steps=1, batch_size=4, **TINY, set=["loop.decode=reduced"])
-    assert "of 9 looked at, 8 at 1/4 of their side, 1 in full" in capfd.readouterr().err
+    assert "of 9 images checked, 8 at 1/4 of their side, 1 in full" in capfd.readouterr().err
     assert (out / "encoder.safetensors").exists()
 
 
