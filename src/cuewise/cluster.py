@@ -30,7 +30,8 @@ def connect(ray: Any, address: str | None) -> None:
     if address is not None:
         knock(address)
     options: dict[str, Any] = {"log_to_driver": False, "logging_level": "error"}
-    options |= {"address": address} if address else {"include_dashboard": False}
+    # "local": without it Ray joins a cluster that it finds on this machine, also one that is long gone
+    options |= {"address": address} if address else {"address": "local", "include_dashboard": False}
     try:
         with on_loopback(ray, options) if address is None else nullcontext():
             ray.init(**options)

@@ -14,7 +14,7 @@ from tests.makers.make_files import put
 @pytest.fixture(scope="session")
 def cluster() -> Iterator[Any]:
     ray = pytest.importorskip("ray")
-    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="error")
+    ray.init("local", num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="error")
     yield ray
     ray.shutdown()
 

@@ -114,6 +114,18 @@ def test_an_instance_of_its_own_asks_for_a_token(
     assert seen == [mode]
 
 
+def test_an_instance_of_its_own_is_a_new_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A cluster that was killed leaves its address behind, which Ray would join."""
+    ray = pytest.importorskip("ray")
+    seen: list[dict[str, Any]] = []
+    monkeypatch.setattr(ray, "init", lambda **options: seen.append(options))
+    monkeypatch.setattr("cuewise.cluster._listening", lambda ray: "")
+    connect(ray, None)
+    monkeypatch.setattr("cuewise.cluster.knock", lambda address: None)
+    connect(ray, "10.0.0.1:6379")
+    assert [options["address"] for options in seen] == ["local", "10.0.0.1:6379"]
+
+
 ALONE = """
 import psutil, sys
 from cuewise.makers.run import make_set
