@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import ast
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 
 from cuewise.declarations import source_file, text_of
 
-LARGE = ("torch", "torchvision", "timm", "transformers", "numpy")  # no member is declared there
+# nothing that has options is declared there, and some of these files are long
+ELSEWHERE = {*sys.stdlib_module_names, "torch", "torchvision", "timm", "transformers", "numpy"}
 
 
 @dataclass(frozen=True)
@@ -106,7 +108,7 @@ def _is(expression: ast.expr, name: str) -> bool:
 
 @cache
 def _tree(module: str) -> ast.Module | None:
-    file = source_file(module) if module.partition(".")[0] not in LARGE else None
+    file = source_file(module) if module.partition(".")[0] not in ELSEWHERE else None
     try:
         return None if file is None else ast.parse(file.read_bytes())
     except (OSError, SyntaxError, ValueError):

@@ -282,3 +282,16 @@ def test_a_probe_shows_its_baseline(tmp_path: Path, capsys: pytest.CaptureFixtur
     ):
         with pytest.raises(UserError, match=reason):
             probe("knn", model, baseline=baseline, **sets)
+    before = probe("knn", str(run), out=tmp_path / "kept", **sets)
+    with pytest.raises(UserError, match="that is the model itself"):
+        probe("knn", str(run), out=tmp_path / "kept", baseline=str(run), overwrite=True, **sets)
+    again = probe("knn", str(run), out=tmp_path / "kept", resume=True, **sets)
+    assert again["seconds"] == before["seconds"]  # nothing was replaced by a command that was refused
+
+
+def test_an_audit_that_was_asked_for_by_name_is_missed_aloud(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    train = str(photos(tmp_path / "train", 5))
+    audit(ENCODER, out=tmp_path / "out", train=train, only="accuracy,background", **SMALL)
+    assert "WARNING: resnet-tiny?width=8: background left out: " in capsys.readouterr().err

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -16,11 +16,11 @@ from cuewise.probes.dense.boxes_ap import THRESHOLDS, Detections, Ranking, image
 from cuewise.probes.dense.coco_ap import NEEDS, CocoEvaluation
 from cuewise.probes.dense.detector import Detector, DetectorHeads, best_body, span
 from cuewise.probes.dense.drawing import Shot, box_panels, worst_and_best
-from cuewise.probes.dense.resample import RESAMPLES, Draws, resamples, with_interval
+from cuewise.probes.dense.resample import RESAMPLES, resamples, with_interval
 from cuewise.probes.dense.schedule import DenseSchedule, changed
 from cuewise.probes.kinds import ProbeKind
 from cuewise.probes.task import HELD_OUT, Task
-from cuewise.scores import Score, proportion
+from cuewise.scores import Score
 
 # moco: R50-C4 as MoCo and DenseCL train it; short: Mishra et al. for supervised and Jigsaw; small: ours, for a CPU
 SCHEDULES = {
@@ -39,7 +39,6 @@ SCALES = {"small": (0.8, 1.0), "moco": (0.6, 1.0), "short": (1.0, 1.0)}  # share
 PRECISE = {"moco": 200}
 BUDGET = 4_000_000_000  # detections × thresholds × resamples
 NAMED = 20  # classes that a warning names
-ALL_EQUAL = "interval by Wilson over images, as all resamples are equal"
 
 
 @dataclass(frozen=True)
@@ -169,7 +168,9 @@ def judge(task: Task, detector: Detector, name: str, data: Dataset, fitted: int)
         for what, at in (("ap", slice(None)), ("ap50", slice(0, 1)), ("ap75", slice(5, 6))):
             drawn_values = draws[form][:, at].mean(1)
             how = f"{protocol}/{FORMS[form]}"
-            score = interval(f"{form}_{what}/{name}", float(value[at].mean()), drawn_values, len(true), how)
+            score = with_interval(
+                f"{form}_{what}/{name}", float(value[at].mean()), drawn_values, len(true), how
+            )
             scores.append(score)
             task.draws[score.name] = drawn_values
     _note(task, name, detector, data, rows, rankings, columns)
@@ -179,16 +180,6 @@ def judge(task: Task, detector: Detector, name: str, data: Dataset, fitted: int)
 
 
 FORMS = {"voc07": "11_point_AP_of_VOC_2007", "coco": "101_point_AP_of_COCO_by_pycocotools"}
-
-
-def interval(name: str, value: float, draws: Draws, images: int, protocol: str) -> Score:
-    """The interval of the resamples; where these are all equal they say nothing, and Wilson's of value × n of n images is
-    taken: of 0 of n for a score of 0, of n of n for one of 1."""
-    known = draws[np.isfinite(draws)]
-    if not np.isfinite(value) or not len(known) or float(np.ptp(known)) > 1e-9:
-        return with_interval(name, value, draws, images, protocol)
-    found = proportion(name, round(value * images), images, f"{protocol}; {ALL_EQUAL}")
-    return replace(found, value=value, low=min(found.low, value), high=max(found.high, value))
 
 
 def _note(
@@ -210,11 +201,9 @@ def _note(
     if left_out:
         advice = "; give a --test with boxes of the others" if absent else ""
         more = f", and {len(left_out) - NAMED} more" if len(left_out) > NAMED else ""
-        print(
-            f"WARNING: {name}: {len(objects) - len(absent)} of {len(objects)} classes count (of those trained on){advice}; "
-            f"classes that are not in both sets and do not count: {', '.join(left_out[:NAMED])}{more}",
-            file=sys.stderr,
-            flush=True,
+        task.warn(
+            f"{name}: {len(objects) - len(absent)} of {len(objects)} classes count (of those trained on){advice}; "
+            f"classes that are not in both sets and do not count: {', '.join(left_out[:NAMED])}{more}"
         )
     entry = {"name": name, "images": len(rows), "boxes": sum(objects), "left_out_classes": left_out}
     task.tests.append({**entry, "classes": [c for c, count in zip(detector.names, objects) if count]})

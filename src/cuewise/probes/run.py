@@ -126,12 +126,13 @@ def run_probe(
         if (out / "probe.json").is_file():
             print(f"{out}: finished before; this is its result", file=sys.stderr, flush=True)
             return dict(json.loads((out / "probe.json").read_text(encoding="utf-8")))
-        started()
-        write_json(out / "config.json", about)
     paired, untrained = baseline is not None, baseline == "random"
     other, twin_size = random_twin(model) if untrained else (baseline, None)
     if other == model:
         raise UserError(f"--baseline {baseline}: that is the model itself; name another MODEL, or random")
+    if out is not None:
+        started()
+        write_json(out / "config.json", about)
     result, draws = measure_once(asked, model, out, paired=paired)
     if other is not None:
         place = None if out is None else out / "baseline"

@@ -72,7 +72,7 @@ class Fit:
                 if over:
                     break
         if self.step < total:
-            again = "the same command continues (of probe: with --resume)"
+            again = "give the same command again (probe: with --resume)"
             again = again if self.file else "give --out DIR to be able to continue"
             raise Interrupted(f"stopped at step {self.step} of {total}; {again}")
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cuewise.scores import Z95, Score
+from cuewise.scores import Z95, Score, proportion
 
 RESAMPLES = 300
+EQUAL = 1e-9
+ALL_EQUAL = "interval by Wilson over images, as all resamples are equal"
 Draws = NDArray[np.float64]
 Weights = NDArray[np.int64]  # how often each image counts
 
@@ -35,7 +38,14 @@ def scored(
 
 
 def with_interval(name: str, value: float, draws: Draws, images: int, protocol: str) -> Score:
-    """Resamples repeat images, which moves such measures as a whole: their spread is used, not their place."""
+    """Resamples repeat images, which moves such measures as a whole: their spread is used, not their place.
+
+    Where all are equal they say nothing, and Wilson's interval of value × n of n images is taken: of 0 of n for a score of 0.
+    """
+    known = draws[np.isfinite(draws)]
+    if np.isfinite(value) and len(known) and float(np.ptp(known)) <= EQUAL:
+        found = proportion(name, round(value * images), images, f"{protocol}; {ALL_EQUAL}")
+        return replace(found, value=value, low=min(found.low, value), high=max(found.high, value))
     half = _half(draws, images)
     return Score(name, value, max(0.0, value - half), min(1.0, value + half), images, protocol)
 
