@@ -241,7 +241,9 @@ def test_fcn_resumes_to_the_bit(voc: Path, tmp_path: Path, monkeypatch: pytest.M
         return plain(self, *args)
 
     monkeypatch.setattr(fitting.Fit, "_advance", stopping)
-    with pytest.raises(Interrupted, match=r"stopped at step 3 of 6; (give the same command again|give --out DIR)"):
+    with pytest.raises(
+        Interrupted, match=r"stopped at step 3 of 6; (give the same command again|give --out DIR)"
+    ):
         segmenter(data, file).fit(data, table)
     monkeypatch.setattr(fitting.Fit, "_advance", plain)
     again = segmenter(data, file).fit(data, table)
