@@ -14,9 +14,13 @@ import yaml
 
 from cuewise import UserError, load_encoder, open_data, pretrain
 from cuewise.config import merge, resolve
+from cuewise.data import Batch
 from cuewise.encoders.embed import embed_dataset
+from cuewise.encoders.heads import unit
+from cuewise.methods import Method, MethodSettings, Step
 from cuewise.methods.supervised import Supervised
 from cuewise.objectives.corrected import corrected_cross_entropy
+from cuewise.probes.finetune_task import learned_classifier
 from cuewise.train.labels import source_of, with_labels
 from cuewise.train.log import read_metrics
 from cuewise.train.reload import load_method
@@ -240,3 +244,55 @@ def test_the_network_of_the_papers() -> None:
     assert dropouts == [0.3] * 18
     with pytest.raises(UserError, match="dropout 1"):
         load_encoder("cuewise/wrn40-2?dropout=1")
+
+
+class Outside(Method):
+    """Cross-entropy by a method that cuewise does not know; keeps the confusion it is given."""
+
+    name, summary, citation = "outside", "cross-entropy, from outside", "none"
+    views = {"query": "supervised"}
+    optim = {"name": "sgd", "lr": 0.1, "reference_batch": 256}
+    Settings = MethodSettings
+    needs = ("label",)
+    takes_labels = True
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.answer = torch.nn.Linear(self.encoder.dim, self.setup.classes)
+        self.register_buffer("given", torch.eye(self.setup.classes))
+
+    def own_classifier(self) -> torch.nn.Module:
+        return self.answer
+
+    def take_confusion(self, confusion: torch.Tensor) -> None:
+        self.get_buffer("given").copy_(confusion)
+
+    def forward(self, batch: Batch) -> Step:
+        h = self.encoder(batch.views["query"])
+        return Step(F.cross_entropy(self.answer(h), batch.label), unit(h.detach()))
+
+
+class Uncorrected(Outside):
+    name, summary = "uncorrected", "takes labels.*, but no confusion"
+    take_confusion = Method.take_confusion
+
+
+def test_a_method_from_outside_gets_its_confusion(folder: Path, tmp_path: Path) -> None:
+    run(folder, tmp_path / "run", method=f"{__name__}:Outside")
+    estimated = json.loads((tmp_path / "run" / "confusion.json").read_text())["estimated"]
+    method = load_method(tmp_path / "run")
+    torch.testing.assert_close(method.get_buffer("given"), torch.tensor(estimated))
+    assert not torch.equal(method.get_buffer("given"), torch.eye(3))
+    head, _ = learned_classifier(tmp_path / "run", ("ant", "bee", "cat"))
+    assert head is not None
+    assert torch.equal(head.weight, method.answer.weight)  # type: ignore[union-attr,arg-type]
+    assert learned_classifier(tmp_path / "run", ("ant", "bee")) == (
+        None,
+        "the run was trained on other classes",
+    )
+
+
+def test_a_correction_that_the_method_would_ignore_is_refused() -> None:
+    labels = {"labels": {"noise": 0.5, "gold": 0.25, "correction": "glc"}}
+    with pytest.raises(UserError, match="no meaning for uncorrected, which has no take_confusion"):
+        resolve({"method": f"{__name__}:Uncorrected", **labels})

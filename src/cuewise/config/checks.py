@@ -105,6 +105,10 @@ def _check_labels(labels: Labels, kind: type[Method]) -> None:
             choices = ", ".join(k for k in known if k)
             raise UserError(f"labels.{name} {getattr(labels, name)!r}: there are {choices}")
     corrected = labels.correction != "none"
+    if corrected and (missing := _lacks(kind)):
+        raise UserError(
+            f"labels.correction has no meaning for {kind.name}, which has no {missing}: leave it out"
+        )
     if labels.correction == "glc" and labels.gold is None:
         raise UserError(
             "labels.correction=glc needs trusted labels: give labels.gold=0.05, or a file that lists images"
@@ -120,6 +124,12 @@ def _check_labels(labels: Labels, kind: type[Method]) -> None:
         )
     if labels.seed is not None and not (labels.noise or labels.gold is not None):
         raise UserError("labels.seed is the seed of labels.noise and labels.gold: give one of them")
+
+
+def _lacks(kind: type[Method]) -> str:
+    """What the class of a method would have to define for labels.correction."""
+    hooks = ("own_classifier", "take_confusion")
+    return " and no ".join(h for h in hooks if getattr(kind, h) is getattr(Method, h))
 
 
 def _check_negatives(config: Config, kind: type[Method]) -> None:

@@ -168,7 +168,7 @@ class Method(nn.Module, ABC):
     unused: ClassVar[str] = "needs two boxes per image"  # why `usable` leaves images out
     takes_crops: ClassVar[bool] = True  # whether --crops object has a meaning
     keeps_classifier: ClassVar[bool] = False  # whether the model's classifier and input size stay its own
-    takes_labels: ClassVar[bool] = False  # whether labels.* (noise, trusted images, correction) has a meaning
+    takes_labels: ClassVar[bool] = False  # whether labels.* has a meaning
     takes_generator: ClassVar[bool] = False  # whether --generator has a meaning
     no_suppress: ClassVar[str] = ""  # why --suppress has no meaning, where it has none
     backbone: ClassVar[str] = ""  # the only network that it trains, where there is just one
@@ -194,6 +194,11 @@ class Method(nn.Module, ABC):
     def own_classifier(self) -> nn.Module | None:
         """From features to the classes of the training images, where the method learns it."""
         return None
+
+    def take_confusion(self, confusion: Tensor) -> None:
+        """C[y, ỹ], how often an image of class y is labelled ỹ, before it trains with labels.correction; it comes from the
+        answers of `own_classifier` to a first training."""
+        raise NotImplementedError
 
     @classmethod
     def model(cls, spec: str) -> str:

@@ -106,6 +106,9 @@ class Supervised(Method):
     def own_classifier(self) -> nn.Module:
         return self.classifier
 
+    def take_confusion(self, confusion: Tensor) -> None:
+        self.confusion.copy_(confusion)
+
     def forward(self, batch: Batch) -> Step:
         x, label = batch.views["query"], batch.label
         if self.setup.correction != "none":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated
 
 from torch import nn
@@ -68,22 +69,28 @@ class Finetune(ProbeKind):
 
 
 def own_classifier(task: Task) -> nn.Linear | None:
-    """The classifier of a supervised run, where it was trained on the classes of --train: --preset clean trains it further.
+    """The linear classifier that a run learned, where its classes are those of --train: --preset clean trains it further.
 
     Any other model gets a new layer; a line says which it is.
     """
-    head, why = None, "the model is not a supervised run"
-    method, data, _ = read_images(task.run) if task.run is not None else ("", [], [])
-    if task.run is not None and method == "supervised":
-        try:
-            known = open_data(data).classes
-        except UserError:  # which output is which class is known by the images of the run alone
-            known, why = (), "the training images of the run are no longer there"
-        else:
-            why = "the run was trained on other classes"
-        if tuple(known) == tuple(task.fitted.classes):
-            head = load_method(task.run).classifier
+    head, why = learned_classifier(task.run, tuple(task.fitted.classes))
     started = f"a new linear layer ({why})" if head is None else "the classifier of the run"
     print(f"fine-tuning starts from {started}", file=sys.stderr, flush=True)
-    assert head is None or isinstance(head, nn.Linear)
     return head
+
+
+def learned_classifier(run: Path | None, classes: tuple[str, ...]) -> tuple[nn.Linear | None, str]:
+    """The linear classifier of a run for these classes, or why there is none."""
+    if run is None:
+        return None, "the model is not a run"
+    try:
+        head = load_method(run).own_classifier()
+    except UserError as error:  # e.g. its method is code from outside
+        return None, str(error)
+    if not isinstance(head, nn.Linear):
+        return None, "the run has no linear classifier"
+    try:
+        known = tuple(open_data(read_images(run)[1]).classes)
+    except UserError:  # which output is which class is known by the images of the run alone
+        return None, "the training images of the run are no longer there"
+    return (head, "") if known == classes else (None, "the run was trained on other classes")

@@ -16,7 +16,7 @@ from cuewise.data import Dataset
 from cuewise.encoders.embed import embed_dataset
 from cuewise.errors import UserError
 from cuewise.files import write_json
-from cuewise.methods.supervised import Supervised
+from cuewise.methods import Method
 from cuewise.objectives.corrected import anchor_confusion, confusion_of, gold_confusion
 from cuewise.train.labels import source_of
 from cuewise.views import contact_sheet
@@ -45,19 +45,20 @@ def silver_of(data: Dataset) -> Dataset:
     return data if source is None or not source.trusted.any() else data.select(~source.trusted)
 
 
-def write_confusion(method: Supervised, data: Dataset, config: Config, out: Path) -> None:
+def write_confusion(method: Method, data: Dataset, config: Config, out: Path) -> None:
     """RUN/confusion.json and confusion.png: the confusion estimated from plain views, beside the true one where noise was added.
 
     glc: mean answer on the trusted images of each class. forward: answer on the surest silver image of each class.
     """
-    source = source_of(data)
+    source, classifier = source_of(data), method.own_classifier()
+    assert classifier is not None
     gold = config.labels.correction == "glc"
     assert source is not None or not gold
     part = data.select(source.trusted) if gold and source is not None else silver_of(data)
     found = embed_dataset(method.encoder, part, label=None)
     with torch.inference_mode():
-        where = method.classifier.weight.device
-        p = method.classifier(torch.from_numpy(found.features).to(where)).softmax(1).cpu()
+        where = next(classifier.parameters()).device
+        p = classifier(torch.from_numpy(found.features).to(where)).softmax(1).cpu()
     estimated = gold_confusion(p, torch.from_numpy(found.labels)) if gold else anchor_confusion(p)
     unseen = sorted(set(range(len(data.classes))) - set(found.labels.tolist())) if gold else []
     if unseen:

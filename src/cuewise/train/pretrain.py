@@ -21,7 +21,6 @@ from cuewise.files import explain_full_disk, write_json, write_text
 from cuewise.folders import HeldFolder, check_folder, hold_folder, refuse_inside
 from cuewise.memory import keep_freed
 from cuewise.methods import Method
-from cuewise.methods.supervised import Supervised
 from cuewise.train.banner import banner
 from cuewise.train.checkpoint import read_checkpoint
 from cuewise.train.checkup import Observers, checkup_of
@@ -223,7 +222,6 @@ def estimate_confusion(run: Run, config: Config, out: Path, data: Dataset, held:
         return
     train(run, silver_of(data), checkpoint.exists(), held)
     if run.step == run.total and first:
-        assert isinstance(run.method, Supervised)
         write_confusion(run.method, data, config, out)
     run.fabric.barrier()
 
@@ -232,7 +230,7 @@ def second_phase(done: Run, config: Config, out: Path, data: Dataset, observers:
     """The run itself, with the estimated confusion; --steps counts those of both phases."""
     rest = None if config.steps is None else max(0, config.steps - done.total)
     run = build(replace(config, steps=rest), out, data, done.fabric, observers)
-    run.method.confusion.copy_(read_confusion(out))  # type: ignore[operator]
+    run.method.take_confusion(read_confusion(out))
     return run
 
 
