@@ -333,6 +333,12 @@ def test_what_is_reported_of_negatives_without_any(data: Dataset) -> None:
                           ("patch_augment", ["hflip"]), ("texture_data", ["x"])):  # fmt: skip
         with pytest.raises(UserError, match=r"add --negatives (patch|texture)"):
             resolve({option: value})
+    for given, flag in (
+        ({"patch_size": "3:5"}, "--patch-size"),
+        ({"views": {"overlap": "avoid"}}, "views.overlap"),
+    ):
+        with pytest.raises(UserError, match=f"^{flag} is for patch negatives: add --negatives patch"):
+            resolve(given)
     with pytest.raises(UserError, match="one regular negative per image"):
         resolve({"method": "byol", "negatives": ["regular"], "num_negatives": 4})
     with pytest.raises(UserError, match="has no meaning for byol"):

@@ -17,14 +17,15 @@ SIZE = 48
 
 def made(kind: type[Negative], seed: int, count: int = 2) -> list[np.ndarray]:
     """The negatives of one photograph."""
-    shared = Config().negative_options()
+    config = Config()
+    known = {**vars(config.views), **vars(config)}
     for name in kind.reads:
         need(
-            name in shared,
-            f"`reads` names {name!r}, which is not an option of a run ({', '.join(shared)}): "
+            name in known,
+            f"`reads` names {name!r}, which is not an option of a run: "
             "an option of its own is a field Annotated[type, help]",
         )
-    options = {name: shared[name] for name in kind.reads}
+    options = {name: known[name] for name in kind.reads}
     negative = kind.build("query", count, options, open_data("shapes?n=4&size=48"), 0)
     image = photo(SIZE, SIZE)
     origin = Origin(Sample(image, index=0), image, ViewParams(Crop(0, 0, SIZE, SIZE)))

@@ -7,6 +7,7 @@ import math
 from cuewise.config.fields import Config, Labels, Optim
 from cuewise.errors import UserError
 from cuewise.methods import Method, methods
+from cuewise.registry import declared_members
 from cuewise.views import NEGATIVES, RECIPES, augmentation, negative_kind, negative_settings
 
 CORRECTIONS = ("none", "glc", "forward")
@@ -143,10 +144,11 @@ def _check_negatives(config: Config, kind: type[Method]) -> None:
     if len({negative.name for negative in kinds}) < len(kinds):
         raise UserError("--negatives names a kind twice; use --num-negatives for several of a kind")
     taken = {option for negative in kinds for option in negative.reads}
-    for option, value in config.negative_options().items():
-        if value and option not in taken:
+    own = [NEGATIVES.get(name) for name in declared_members("cuewise.views.negatives")]
+    for option in [o for negative in own for o in negative.reads if o not in taken]:
+        flag, value = config.negative_option(option)
+        if value:
             takers = [name for name, n in NEGATIVES.all().items() if option in n.reads]
-            flag = "views.overlap" if option == "overlap" else f"--{option.replace('_', '-')}"
             raise UserError(f"{flag} is for {' and '.join(takers)} negatives: add --negatives {takers[0]}")
     for flag, given in (
         ("alpha", config.alpha),

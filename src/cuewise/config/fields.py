@@ -6,7 +6,7 @@ import dataclasses
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any
 
-from cuewise.options import COMMAS, SEEDS
+from cuewise.options import COMMAS, SEEDS, flag_of
 
 if TYPE_CHECKING:  # the options of `cuewise pretrain` are read without importing torch
     from cuewise.methods import Method, Setup
@@ -257,14 +257,11 @@ class Config:
 
         return tuple(augmentation(name).name for name in self.leave_out)
 
-    def negative_options(self) -> dict[str, Any]:
-        """The options that kinds of negatives read, as given; None or empty where they are not."""
-        return {
-            "patch_size": self.patch_size,
-            "patch_augment": self.patch_augment,
-            "overlap": self.views.overlap,
-            "texture_data": self.texture_data,
-        }
+    def negative_option(self, name: str) -> tuple[str, Any]:
+        """The flag and the value of an option that kinds of negatives read, of the run or of its views."""
+        if hasattr(self, name):
+            return flag_of(name), getattr(self, name)
+        return f"views.{name}", getattr(self.views, name)
 
     def setup(self, classes: int = 0) -> Setup:
         """What the method is asked to do, on data of that many classes."""

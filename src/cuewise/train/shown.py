@@ -26,9 +26,6 @@ from cuewise.views.object_crops import CropSettings, ObjectCrops, mean_area
 from cuewise.views.partners import made_copies
 from cuewise.views.suppress import SuppressSettings, hashable
 
-# what views.* change of a published recipe, which has the same names
-CHANGES = ("scale", "blur_p", "gray_p", "jitter", "rotation_p", "style_p", "style_strength")
-
 
 def build_views(config: Config, data: Dataset) -> Views:
     """The method's views with the configured departures, and the image negatives of the dial."""
@@ -94,10 +91,9 @@ def positive_view(spec: ViewSpec, config: Config, styles: Styles, first: str | N
 def build_negatives(config: Config, setup: Setup, data: Dataset) -> list[Negative]:
     """One negative per kind and per view that the method makes negatives of."""
     dial, made = setup.negatives, []
-    options = config.negative_options()
     for spec in dial.images:
         kind, settings = negative_kind(spec), negative_settings(spec)
-        shared = {option: options[option] for option in kind.reads}
+        shared = {option: config.negative_option(option)[1] for option in kind.reads}
         for source in config.method_class.negatives_from:
             built = kind.build(source, dial.count, shared, data, config.seed)
             made.append(replace(built, **settings) if settings else built)
@@ -106,10 +102,11 @@ def build_negatives(config: Config, setup: Setup, data: Dataset) -> list[Negativ
 
 def adapt(recipe: Recipe, config: Config, size: int, share: float | None = None) -> Recipe:
     """A published recipe at a size, with what --set views.*, --suppress and --no-color-jitter change."""
-    v = config.views
-    asked = {name: getattr(v, name) for name in CHANGES}
+    v, own = config.views, {f.name for f in fields(Recipe)}
     given: dict[str, Any] = {
-        k: tuple(x) if isinstance(x, list) else x for k, x in asked.items() if x is not None
+        name: tuple(x) if isinstance(x, list) else x
+        for name, x in vars(v).items()
+        if name in own and x is not None
     }
     recipe = replace(recipe, size=size, **given)
     if v.scale_blur and size < 224:
