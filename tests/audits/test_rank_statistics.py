@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pytest
 from scipy import stats
+from sklearn.metrics import average_precision_score
 
 from cuewise.audits.rank_statistics import (
     auroc,
@@ -42,7 +43,17 @@ def test_auroc(ties: bool) -> None:
     assert auroc(np.array([0.0, 1.0]), np.array([False, True])) == 1.0
 
 
-def test_average_precision_counts_ties_against_it() -> None:
+@pytest.mark.parametrize("ties", [False, True])
+@pytest.mark.parametrize("seed", range(10))
+def test_average_precision_is_that_of_scikit_learn(ties: bool, seed: int) -> None:
+    score, positive = values(25, seed, ties), np.random.default_rng(seed).random(25) < 0.4
+    found = average_precision(score, positive)
+    assert found == pytest.approx(average_precision_score(positive, score))
+    back = slice(None, None, -1)
+    assert average_precision(score[back], positive[back]) == pytest.approx(found)
+
+
+def test_equal_scores_are_one_threshold() -> None:
     score, positive = np.array([0.9, 0.8, 0.8, 0.1]), np.array([True, False, True, True])
     assert average_precision(score, positive) == pytest.approx((1 / 1 + 2 / 3 + 3 / 4) / 3)
     assert math.isnan(average_precision(score, np.zeros(4, bool)))

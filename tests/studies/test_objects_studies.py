@@ -12,7 +12,7 @@ from cuewise.audits.regions import space_of
 from cuewise.config import resolve
 from cuewise.data import open_data
 from cuewise.encoders.embed import embed_dataset
-from cuewise.probes.average_precision import average_precision
+from cuewise.probes.average_precision import mean_average_precision
 from cuewise.probes.multilabel import MultiLabelProbe
 from cuewise.studies import hcl, oac
 from cuewise.studies.labs import PHOTOGRAPHS, SHAPES, Lab
@@ -77,8 +77,8 @@ def test_map_is_that_of_a_probe_over_the_whole_set(trained: dict[str, TrainedArm
         X, X_test = (embed_dataset(arm.model.encoder, d, workers=0, label=None).features for d in sets)
         y, y_test = (np.stack([d.facts(i).labels for i in range(len(d))]).astype(np.int8) for d in sets)
         p = MultiLabelProbe().fit(X, y).predict_proba(X_test)
-        each = [average_precision(p[:, c], y_test[:, c]) for c in range(16) if y_test[:, c].any()]
-        assert find_measure(name).take(arm)[quantity] == pytest.approx(np.mean(each), abs=1e-6)
+        expected = mean_average_precision(p, y_test, "map", "p", resamples=0).value
+        assert find_measure(name).take(arm)[quantity] == pytest.approx(expected, abs=1e-6)
 
 
 def test_without_objects_there_is_no_map(trained: dict[str, TrainedArm]) -> None:

@@ -35,7 +35,8 @@ def auroc(score: NDArray[Any], positive: NDArray[np.bool_]) -> float:
 
 
 def average_precision(score: NDArray[Any], positive: NDArray[np.bool_]) -> float:
-    """Mean precision at each positive, from the highest score down; ties count as if the positive came last."""
+    """Mean precision at each positive, from the highest score down; equal scores are one threshold. VOC takes the best precision
+    at that recall or more instead: `probes.average_precision`."""
     if not positive.any():
         return float("nan")
     above = [int((score >= s).sum()) for s in score[positive]]

@@ -1,4 +1,4 @@
-"""Average precision of ranked images: area under the precision–recall curve, or VOC 2007's eleven points."""
+"""Average precision of ranked images as VOC defines it: precision at a recall is the best one at that recall or more."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cuewise.errors import UserError
 from cuewise.scores import Z95, Score
 
 Targets = NDArray[np.int8]  # N×C: 1 present, 0 absent, −1 not counted ("difficult")
@@ -15,25 +14,13 @@ VARIANTS = ("area", "11point")
 RESAMPLES = 500
 
 
-def average_precision(
-    score: NDArray[Any], target: NDArray[Any], variant: str = "area", weight: NDArray[Any] | None = None
-) -> float:
-    """AP of one class; NaN without a positive.
-
-    score    N, larger means more likely
-    target   N of 1, 0 and −1; rows of −1 are left out
-    variant  area: Σ (r_i − r_{i−1}) max_{j ≥ i} p_j, VOC since 2010; 11point: mean of max_{r ≥ t} p at t = 0, 0.1 … 1
-    weight   how often each row counts (a bootstrap sample); equal scores count as one threshold, in any order
-    """
-    if variant not in VARIANTS:
-        raise UserError(f"average precision {variant!r}: {' or '.join(VARIANTS)}")
-    rows, ranked, positive = _ranked(score, target)
-    return _from_ranking(ranked, positive, np.ones(len(rows)) if weight is None else weight[rows], variant)
-
-
 def _from_ranking(
     score: NDArray[Any], positive: NDArray[np.bool_], weight: NDArray[Any], variant: str
 ) -> float:
+    """AP of one class; NaN without a positive. Equal scores are one threshold, in any order; `weight` is how often a row counts.
+
+    variant  area: Σ (r_i − r_{i−1}) max_{j ≥ i} p_j, VOC since 2010; 11point: mean of max_{r ≥ t} p at t = 0, 0.1 … 1
+    """
     hits, seen = np.cumsum(weight * positive), np.cumsum(weight)
     if len(hits) == 0 or hits[-1] == 0:
         return float("nan")
@@ -56,7 +43,11 @@ def mean_average_precision(
     seed: int = 0,
     resamples: int = RESAMPLES,
 ) -> Score:
-    """mAP over the classes with a positive, ± 1.96 deviations of a bootstrap over images."""
+    """mAP over the classes with a positive, ± 1.96 deviations of a bootstrap over images.
+
+    scores   N×C, larger means more likely
+    variant  area or 11point, see `_from_ranking`
+    """
     n, classes = targets.shape
     judged = [c for c in range(classes) if (targets[:, c] == 1).any()]
     if not judged:
