@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 import torch
 
-from cuewise.data import open_data
+from cuewise.data import Dataset, open_data
 from cuewise.encoders import Encoder, cached, load_encoder
-from cuewise.encoders.cached import cached_features, feature_key
+from cuewise.encoders.cached import cached_features, content_stamp, feature_key
 from cuewise.encoders.embed import embed_dataset
 from cuewise.encoders.encoder import Card
 from cuewise.errors import UserError
@@ -54,6 +54,10 @@ def extractions(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return calls
 
 
+def key_of(encoder: Encoder, data: Dataset, view: str) -> str | None:
+    return feature_key(encoder, content_stamp(data), view)
+
+
 def test_the_second_time_nothing_is_extracted(
     encoder: Encoder, photos: Path, extractions: list[int], capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -71,7 +75,7 @@ def test_the_second_time_nothing_is_extracted(
 
 def test_a_changed_file_misses(encoder: Encoder, photos: Path) -> None:
     data = open_data(str(photos))
-    key = feature_key(encoder, data, "center")
+    key = key_of(encoder, data, "center")
     file = photos / "bee" / "bee 3.jpg"
     facts = file.stat()
     content = bytearray(file.read_bytes())
@@ -79,16 +83,16 @@ def test_a_changed_file_misses(encoder: Encoder, photos: Path) -> None:
     file.write_bytes(content)
     os.utime(file, ns=(facts.st_atime_ns, facts.st_mtime_ns))  # same size, same time: the inode still tells
     assert open_data(str(photos)).fingerprint()["hash"] == data.fingerprint()["hash"]
-    assert feature_key(encoder, open_data(str(photos)), "center") != key
+    assert key_of(encoder, open_data(str(photos)), "center") != key
 
 
 def test_only_the_chosen_files_matter(encoder: Encoder, photos: Path) -> None:
-    key = feature_key(encoder, open_data(str(photos)).select([0, 1]), "center")
+    key = key_of(encoder, open_data(str(photos)).select([0, 1]), "center")
     os.utime(photos / "cat" / "cat 3.jpg")
-    assert feature_key(encoder, open_data(str(photos)).select([0, 1]), "center") == key
-    assert feature_key(encoder, open_data(str(photos)).select([1, 0]), "center") != key
+    assert key_of(encoder, open_data(str(photos)).select([0, 1]), "center") == key
+    assert key_of(encoder, open_data(str(photos)).select([1, 0]), "center") != key
     os.utime(photos / "ant" / "ant 0.jpg")
-    assert feature_key(encoder, open_data(str(photos)).select([0, 1]), "center") != key
+    assert key_of(encoder, open_data(str(photos)).select([0, 1]), "center") != key
 
 
 def test_a_changed_member_of_a_zip_misses(encoder: Encoder, photos: Path, tmp_path: Path) -> None:
@@ -98,30 +102,30 @@ def test_a_changed_member_of_a_zip_misses(encoder: Encoder, photos: Path, tmp_pa
                 archive.write(file, file.relative_to(photos).as_posix())
         return tmp_path / name
 
-    key = feature_key(encoder, open_data(str(packed("one.zip"))), "center")
-    assert feature_key(encoder, open_data(str(packed("two.zip"))), "center") == key  # same bytes elsewhere
+    key = key_of(encoder, open_data(str(packed("one.zip"))), "center")
+    assert key_of(encoder, open_data(str(packed("two.zip"))), "center") == key  # same bytes elsewhere
     shutil.copy(photos / "ant" / "ant 1.jpg", photos / "ant" / "ant 0.jpg")
-    assert feature_key(encoder, open_data(str(packed("three.zip"))), "center") != key
+    assert key_of(encoder, open_data(str(packed("three.zip"))), "center") != key
 
 
 def test_changed_weights_size_view_or_settings_miss(photos: Path) -> None:
     data = open_data(str(photos))
     torch.manual_seed(0)
     one = load_encoder("cuewise/resnet-tiny?width=8", size=24)
-    key = feature_key(one, data, "center")
-    assert key == feature_key(one, data, "center")
-    assert feature_key(one, data, "turned") != key
+    key = key_of(one, data, "center")
+    assert key == key_of(one, data, "center")
+    assert key_of(one, data, "turned") != key
     with torch.no_grad():
         weight = next(one.backbone.parameters())
         weight[0, 0, 0, 0] = torch.nextafter(weight[0, 0, 0, 0], torch.tensor(9.0))
-    assert feature_key(one, data, "center") != key
+    assert key_of(one, data, "center") != key
     torch.manual_seed(0)
-    assert feature_key(load_encoder("cuewise/resnet-tiny?width=8", size=32), data, "center") != key
+    assert key_of(load_encoder("cuewise/resnet-tiny?width=8", size=32), data, "center") != key
     torch.manual_seed(0)
     same = load_encoder("cuewise/resnet-tiny?width=8", size=24)
-    assert feature_key(same, data, "center") == key
+    assert key_of(same, data, "center") == key
     same.space = "color"  # what an encoder says of itself counts
-    assert feature_key(same, data, "center") != key
+    assert key_of(same, data, "center") != key
 
 
 def test_a_model_from_elsewhere_is_not_cached(photos: Path, fresh_cache: Path) -> None:
@@ -129,7 +133,7 @@ def test_a_model_from_elsewhere_is_not_cached(photos: Path, fresh_cache: Path) -
     torch.manual_seed(0)
     backbone = load_encoder("cuewise/resnet-tiny?width=8", size=24).backbone
     data = open_data(str(photos))
-    assert feature_key(Encoder(backbone, Card("my.module:factory", 24)), data, "center") is None
+    assert key_of(Encoder(backbone, Card("my.module:factory", 24)), data, "center") is None
     cached_features(Encoder(backbone, Card("my.module:factory", 24)), data, label=None)
     assert not fresh_cache.exists()
 
@@ -170,13 +174,13 @@ def test_the_bound_keeps_what_was_used_last(
     for part in parts[:2]:
         cached_features(encoder, part, label=None)
     size = max(f.stat().st_size for f in fresh_cache.glob("*.npz"))
-    os.utime(fresh_cache / f"{feature_key(encoder, parts[1], 'center')}.npz", (1, 1))
+    os.utime(fresh_cache / f"{key_of(encoder, parts[1], 'center')}.npz", (1, 1))
     (fresh_cache / "left.tmp").write_bytes(b"half")
     os.utime(fresh_cache / "left.tmp", (time.time() - 2e5, time.time() - 2e5))
     monkeypatch.setenv("CUEWISE_FEATURES_GB", str(2.5 * size / 1e9))
     cached_features(encoder, parts[2], label=None)
     left = {f.name for f in fresh_cache.iterdir()}
-    assert left == {f"{feature_key(encoder, parts[i], 'center')}.npz" for i in (0, 2)}
+    assert left == {f"{key_of(encoder, parts[i], 'center')}.npz" for i in (0, 2)}
     monkeypatch.setenv("CUEWISE_FEATURES_GB", "0")
     shutil.rmtree(fresh_cache)
     cached_features(encoder, parts[0], label=None)

@@ -56,7 +56,7 @@ def cached_features(
     if (transform or forward) and view == "center":
         raise ValueError("a transform or forward of its own needs a name: give view=…")
     stamp = content_stamp(data) if keep and bound_bytes() > 0 else None
-    key = _key(encoder, stamp, view)
+    key = feature_key(encoder, stamp, view)
     found = load(key, data) if key else None
     if found is not None:
         if label:
@@ -76,12 +76,8 @@ def cached_features(
     return found
 
 
-def feature_key(encoder: Encoder, data: Dataset, view: str) -> str | None:
-    """One digest of everything that features follow from; None where that cannot be known."""
-    return _key(encoder, content_stamp(data), view)
-
-
-def _key(encoder: Encoder, stamp: str | None, view: str) -> str | None:
+def feature_key(encoder: Encoder, stamp: str | None, view: str) -> str | None:
+    """One digest of everything that features follow from, files by their `content_stamp`; None where that cannot be known."""
     if stamp is None or encoder.card.arch.partition("/")[0] not in LIBRARIES:
         return None  # the code of a model from elsewhere may change while its weights stay
     device = next(encoder.parameters(), torch.zeros(())).device.type
