@@ -67,3 +67,13 @@ def test_nothing_leans_on_what_leans_on_it() -> None:
     for file, own in files.items():
         needs.setdefault(own, set()).update(imported(file) - {own})
     assert [(a, b) for a in needs for b in needs[a] if a < b and a in needs.get(b, ())] == []
+
+
+def test_a_class_name_stands_for_one_class() -> None:
+    """Every method calls its own settings Settings."""
+    found: dict[str, list[str]] = {}
+    for file in sorted(PACKAGE.rglob("*.py")):
+        for node in ast.parse(file.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.ClassDef) and node.name != "Settings":
+                found.setdefault(node.name, []).append(str(file.relative_to(PACKAGE)))
+    assert {name: files for name, files in found.items() if len(files) > 1} == {}

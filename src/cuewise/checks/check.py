@@ -40,7 +40,7 @@ BATTERIES = (
 
 
 @dataclass(frozen=True)
-class Result:
+class CheckResult:
     """One check of one member; `error` is empty where it passed."""
 
     member: str
@@ -56,7 +56,7 @@ class Result:
 
 def check_members(spec: str) -> dict[str, Any]:
     """Check `package.module:Name`, or every member that `package.module` defines; an error where a check fails."""
-    results: list[Result] = []
+    results: list[CheckResult] = []
     for battery, member in members_of(spec):
         for check in checks_of(battery):
             results.append(run_check(battery, check, member))
@@ -77,17 +77,17 @@ def checks_of(battery: Battery) -> Sequence[Check]:
     return found
 
 
-def run_check(battery: Battery, check: Check, member: Any) -> Result:
+def run_check(battery: Battery, check: Check, member: Any) -> CheckResult:
     """The result of one check; whatever it raises is what was found."""
     title = (inspect.getdoc(check) or check.__name__).splitlines()[0].rstrip(".")
     try:
         check(member)
     except UserError as error:
-        return Result(member.name, battery.kind, title, str(error))
+        return CheckResult(member.name, battery.kind, title, str(error))
     except Exception as error:
         text = " ".join(str(error).split()) or "no message"
-        return Result(member.name, battery.kind, title, f"{type(error).__name__}: {text}")
-    return Result(member.name, battery.kind, title)
+        return CheckResult(member.name, battery.kind, title, f"{type(error).__name__}: {text}")
+    return CheckResult(member.name, battery.kind, title)
 
 
 def members_of(spec: str) -> list[tuple[Battery, Any]]:

@@ -103,7 +103,7 @@ def _give_text(encoder: Encoder, library: Any, place: str) -> None:
     """The text side of a model of images and texts."""
     if isinstance(encoder.backbone, ImageSide):
         model: Any = encoder.backbone.model
-        encoder.text = Texts(_Encode(library, place, model), float(model.logit_scale.detach().exp()))
+        encoder.text = Texts(_HfTexts(library, place, model), float(model.logit_scale.detach().exp()))
 
 
 def _quietly(spec: str, load: Any) -> Any:
@@ -199,7 +199,7 @@ def _weights(place: str) -> Weights:
     return weights_of_file(file) if file else {"pretrained": f"transformers {place}"}
 
 
-class _Encode:
+class _HfTexts:
     """Texts → N×D; the tokenizer is loaded when it is first needed."""
 
     def __init__(self, library: Any, place: str, model: Any) -> None:

@@ -26,7 +26,9 @@ def load_open_clip(spec: str, size: int | None) -> Encoder:
     source, origin = _weights(open_clip, name, given)
     model = _created(open_clip, spec, name, source, size)
     encoder = Encoder(model.visual, _card(spec, model.visual, size, origin)).eval()
-    encoder.text = Texts(_Encode(open_clip, name, model.eval()), float(model.logit_scale.detach().exp()))
+    encoder.text = Texts(
+        _OpenClipTexts(open_clip, name, model.eval()), float(model.logit_scale.detach().exp())
+    )
     return encoder
 
 
@@ -88,7 +90,7 @@ def _card(spec: str, visual: Any, size: int | None, weights: Weights) -> Card:
 CLIP_MEAN, CLIP_STD = (0.48145466, 0.4578275, 0.40821073), (0.26862954, 0.26130258, 0.27577711)
 
 
-class _Encode:
+class _OpenClipTexts:
     """Texts → N×D; the tokenizer is loaded when it is first needed."""
 
     def __init__(self, library: Any, name: str, model: Any) -> None:

@@ -32,7 +32,7 @@ Found = tuple[NDArray[np.float64], NDArray[np.float64]]  # N×4 corners and N sc
 
 
 @dataclass(frozen=True)
-class Boxes(Maker):
+class BoxTable(Maker):
     """BING, the annotated objects, or a function of the user's own: image H×W×3 → N×4 corners, perhaps with N scores."""
 
     name = "boxes"

@@ -29,7 +29,7 @@ class Trial(NamedTuple):
     along: float  # slope · d
 
 
-class Pair(NamedTuple):
+class Curvature(NamedTuple):
     """What one step says of the curvature."""
 
     step: Tensor
@@ -42,7 +42,7 @@ def minimise(f: Function, start: Tensor, iterations: int, tolerance: float) -> T
     x = start.clone()
     value, slope = f(x)
     left = iterations * 5 // 4 - 1  # evaluations
-    pairs: deque[Pair] = deque(maxlen=HISTORY)
+    pairs: deque[Curvature] = deque(maxlen=HISTORY)
     scale, t = 1.0, min(1.0, 1.0 / max(float(slope.abs().sum()), STILL))
     for _ in range(iterations):
         if float(slope.abs().max()) <= tolerance:
@@ -59,12 +59,12 @@ def minimise(f: Function, start: Tensor, iterations: int, tolerance: float) -> T
         if ended or left <= 0:
             break
         if (product := float(change.dot(step))) > 1e-10:
-            pairs.append(Pair(step, change, 1.0 / product))
+            pairs.append(Curvature(step, change, 1.0 / product))
             scale = product / float(change.dot(change))
     return x
 
 
-def direction(slope: Tensor, pairs: deque[Pair], scale: float) -> Tensor:
+def direction(slope: Tensor, pairs: deque[Curvature], scale: float) -> Tensor:
     """−H·slope by the two loops over the pairs; H starts as `scale` times the identity."""
     d, shares = slope.neg(), []
     for pair in reversed(pairs):

@@ -62,7 +62,7 @@ def in_all_angles(features: NDArray[np.float32]) -> tuple[Features, Labels, Labe
 
 
 @dataclass(frozen=True)
-class Rotation(ProbeKind):
+class Orientation(ProbeKind):
     """Every image in four rotations; sets need no labels."""
 
     name = "rotation"
