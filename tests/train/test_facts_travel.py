@@ -11,9 +11,12 @@ import torch
 from torch import Tensor
 
 from cuewise import UserError, pretrain
+from cuewise.checks.method import random_batch
 from cuewise.data import Batch, open_data
 from cuewise.encoders.heads import unit
 from cuewise.methods import FACTS, Method, MethodSettings, Step
+from cuewise.train.cost import made_up
+from cuewise.train.reload import load_method
 
 SMALL: dict[str, Any] = {"model": "cuewise/resnet-tiny?width=8", "size": 16, "batch_size": 4, "workers": "0"}
 SCENES = "shapes:scenes?n=4&size=32"
@@ -56,6 +59,22 @@ def test_every_fact_arrives(batch: Batch) -> None:
     for boxes, i in zip(facts["query.boxes"], order):
         assert set(boxes.classes) <= set(data.facts(i).boxes.classes)
         assert boxes.corners.max(initial=0) <= 16
+
+
+def test_a_made_up_batch_has_every_fact_in_its_form(batch: Batch, tmp_path: Path) -> None:
+    """`cuewise cost` and `cuewise check` ask a method that needs them."""
+    method = load_method(tmp_path / "run")
+    for found in (made_up(method, 4, torch.device("cpu")), random_batch(method, 4, 16)):
+        assert set(batch.facts) <= set(found.facts)
+        for name, fact in batch.facts.items():
+            other = found.facts[name]
+            assert type(other) is type(fact)
+            assert len(other) == 4
+            if isinstance(fact, Tensor):
+                assert (other.dtype, other.ndim) == (fact.dtype, fact.ndim)
+            else:
+                assert type(other[0]) is type(fact[0])
+        method(found).loss.backward()
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,7 @@ from cuewise.encoders.libraries import build
 from cuewise.errors import UserError
 from cuewise.methods import FACTS, Method, Negatives, Setup
 from cuewise.methods.hard import Hard
+from cuewise.train.cost import made_up_facts
 from cuewise.train.pretrain import run_pretrain
 from cuewise.views import RECIPES
 
@@ -84,15 +85,13 @@ class Case:
 def random_batch(m: Method, batch: int = 8, size: int = SIZE, seed: int = 0) -> Batch:
     """Normalised noise for every view and negative of the method."""
     g = torch.Generator().manual_seed(seed)
-    views = {}
-    for view in type(m).shown(m.setup):
-        side = view.size or size
-        views[view.role] = torch.randn(batch, 3, side, side, generator=g)
+    sizes = {view.role: view.size or size for view in type(m).shown(m.setup)}
+    views = {role: torch.randn(batch, 3, side, side, generator=g) for role, side in sizes.items()}
     for i in range(len(m.negatives.images)):
         for source in type(m).negatives_from:
             role = m.negatives.roles(source)[i]
             views[role] = torch.randn(batch, m.negatives.count, 3, size, size, generator=g)
-    facts = {"label": torch.arange(batch) % CLASSES, "trusted": torch.arange(batch) % 3 == 0}
+    facts = made_up_facts(batch, sizes, CLASSES) | {"trusted": torch.arange(batch) % 3 == 0}
     return Batch(views, torch.randperm(IMAGES, generator=g)[:batch], facts)
 
 
@@ -187,13 +186,11 @@ def model_of(case: Case) -> str:
     return "cuewise/vit-tiny?width=64&depth=1" if case.transformer else "cuewise/resnet-tiny?width=8"
 
 
-def runs_and_resumes(kind: type[Method] | Case) -> None:
-    """`cuewise pretrain` trains with it, writes an encoder and a config that repeats the run, and resumes."""
-    case = as_case(kind)
-    where = f"{case.kind.__module__}:{case.kind.__qualname__}"
-    common = {
+def small_run(case: Case) -> dict[str, Any]:
+    """The options of a run with it that takes a second."""
+    return {
         "data": [f"shapes:scenes?n={IMAGES}&size=32"],
-        "method": where,
+        "method": f"{case.kind.__module__}:{case.kind.__qualname__}",
         "model": model_of(case),
         "size": 32,
         "batch_size": 8,
@@ -204,6 +201,12 @@ def runs_and_resumes(kind: type[Method] | Case) -> None:
         "settings": dict(case.settings),
         **({"leave_out": list(LEFT_OUT)} if case.kind.leaves_out else {}),
     }
+
+
+def runs_and_resumes(kind: type[Method] | Case) -> None:
+    """`cuewise pretrain` trains with it, writes an encoder and a config that repeats the run, and resumes."""
+    case = as_case(kind)
+    common = small_run(case)
     with tempfile.TemporaryDirectory() as folder:
         run, again = Path(folder) / "run", Path(folder) / "again"
         run_pretrain([common, {"steps": 1}], run)

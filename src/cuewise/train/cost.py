@@ -6,20 +6,21 @@ import math
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from statistics import median
 from typing import Any
 
+import numpy as np
 import torch
 from torch import nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
 from cuewise.config import Config
-from cuewise.data import Batch
+from cuewise.data import Batch, Boxes
 from cuewise.encoders import Encoder, load_encoder
 from cuewise.encoders.load import as_torch_device
 from cuewise.errors import UserError
@@ -125,11 +126,26 @@ def made_up(method: Method, n: int, device: torch.device) -> Batch:
         for role in method.negatives.roles(source):
             side = sizes.get(source, setup.size)
             views[role] = torch.randn(n, method.negatives.count, 3, side, side, generator=g)
-    labels = torch.arange(n) % max(setup.classes, 1)
     shared = torch.zeros(n, len(kind.compared(setup)), len(specs) - 1, dtype=torch.bool)
-    facts = {"label": labels, "shared": shared, "trusted": torch.arange(n) % 4 == 0}
+    facts = made_up_facts(n, sizes, max(setup.classes, 1)) | {"shared": shared}
     batch = Batch(views, torch.zeros(n, dtype=torch.int64), facts)
     return batch.to(device) if device.type != "cpu" else batch
+
+
+def made_up_facts(n: int, sizes: Mapping[str, int], classes: int) -> dict[str, Any]:
+    """All that a method may need of images whose views have these sizes by role: one object fills each view."""
+    label = torch.arange(n) % classes
+    found: dict[str, Any] = {
+        "label": label,
+        "labels": torch.eye(classes, dtype=torch.bool)[label],
+        "name": [f"{i}.png" for i in range(n)],
+        "trusted": torch.arange(n) % 4 == 0,
+    }
+    for role, side in sizes.items():
+        whole = Boxes(np.array([[0, 0, side, side]], np.float32), np.zeros(1, np.int64))
+        found[f"{role}.boxes"] = [whole] * n
+        found[f"{role}.mask"] = torch.zeros(n, side, side, dtype=torch.uint8)
+    return found
 
 
 def flops(work: Callable[[], Any]) -> int:
