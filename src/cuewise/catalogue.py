@@ -7,10 +7,10 @@ from collections.abc import Callable
 from functools import partial
 
 from cuewise.architectures import OWN_MODELS, registered
-from cuewise.class_source import class_source
-from cuewise.declarations import Declared, declared_in
+from cuewise.class_source import ClassSource, Field, class_source
+from cuewise.declarations import Declared
 from cuewise.errors import unknown
-from cuewise.registry import declared_members, member_modules, outside, summaries
+from cuewise.registry import declared_members, outside, summaries
 
 DATA = {  # forms of DATA; docs/data.md has the details
     "FOLDER": "images, labelled by its first-level subfolders if there are any",
@@ -58,7 +58,7 @@ def recipes() -> dict[str, str]:
 
 
 def settings() -> dict[str, str]:
-    """Every key of --set with its type, default and meaning."""
+    """Every key of --set, and what --negatives takes after a "?", with type, default and meaning."""
     groups = {
         "optim": class_source("cuewise.config.fields", "Optim"),
         "views": class_source("cuewise.config.fields", "ViewSettings"),
@@ -68,18 +68,48 @@ def settings() -> dict[str, str]:
         "crops": class_source("cuewise.views.object_crops", "CropSettings"),
         "hard": class_source("cuewise.methods.hard", "AllSettings"),
     }
-    for module in member_modules("cuewise.methods"):
-        for declared in declared_in(module):
-            source = class_source(module, declared.attribute)
-            groups[declared.name] = source.inner("Settings") if source else None
-    for point in outside("methods", taken=groups).values():
-        source = class_source(point.module, point.attr)
-        groups[point.name] = source.inner("Settings") if source else None
-    return {
-        f"{group}.{name}": f"{f.type} = {_default(f.default)}  {f.help}"
-        for group, source in groups.items()
-        for name, f in (source.fields() if source else {}).items()
+    for name, source in sources("methods", "cuewise.methods").items():
+        groups.setdefault(name, source.inner("Settings"))
+    listed = {
+        f"{group}.{name}": _line(f)
+        for group, settings in groups.items()
+        for name, f in (settings.fields() if settings else {}).items()
     }
+    return listed | filter_settings() | negative_settings()
+
+
+def sources(plural: str, package: str) -> dict[str, ClassSource]:
+    """The class of every member as its source has it, those of installed packages included."""
+    inside = declared_members(package)
+    places = {name: (d.module, d.attribute) for name, d in inside.items()}
+    places |= {name: (p.module, p.attr) for name, p in outside(plural, inside).items()}
+    return {name: source for name, place in places.items() if (source := class_source(*place))}
+
+
+def filter_settings() -> dict[str, str]:
+    """The own options of filters; each says which filters have it."""
+    lines: dict[str, dict[str, list[str]]] = {}
+    known = sources("cues", "cuewise.cues")
+    for name in filter(known.get, filters()):
+        for key, f in known[name].options().items():
+            lines.setdefault(f"suppress.{key}", {}).setdefault(_line(f), []).append(name)
+    return {
+        key: "; ".join(f"{line} ({', '.join(names)})" for line, names in found.items())
+        for key, found in lines.items()
+    }
+
+
+def negative_settings() -> dict[str, str]:
+    """The own options of negatives, as --negatives takes them."""
+    return {
+        f"{name}?{key}": _line(f)
+        for name, source in sources("negatives", "cuewise.views.negatives").items()
+        for key, f in source.options().items()
+    }
+
+
+def _line(f: Field) -> str:
+    return f"{f.type} = {_default(f.default)}  {f.help}"
 
 
 def _default(text: str | None) -> str:
@@ -133,5 +163,5 @@ KINDS: dict[str, tuple[str, Callable[[], dict[str, str]]]] = {
         partial(summaries, "measures", "cuewise.studies.measures"),
     ),
     "data": ("forms of DATA", lambda: DATA | summaries("sources", "cuewise.data")),
-    "settings": ("keys of --set", settings),
+    "settings": ("keys of --set, and options of negatives", settings),
 }

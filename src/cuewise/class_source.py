@@ -41,6 +41,10 @@ class ClassSource:
                 found[line.target.id] = _field(line.target.id, line)
         return {name: f for name, f in found.items() if not f.type.startswith("ClassVar")}
 
+    def options(self) -> dict[str, Field]:
+        """The fields with a help."""
+        return {name: f for name, f in self.fields().items() if f.help}
+
     def bases(self) -> Iterator[ClassSource]:
         for expression in self.node.bases:
             found = _resolve(self.module, expression)

@@ -186,9 +186,8 @@ def _declared_options(member: Declared, plural: str) -> dict[str, Option]:
         return {n: Option(n, str | None, None, text, f"single {plural}") for n, text in member.options}
     source = class_source(member.module, member.attribute)
     found = {}
-    for f in source.fields().values() if source else ():
-        if f.help:
-            found[f.name] = Option(f.name, _type(f.type), _literal(f.default), f.help)
+    for f in source.options().values() if source else ():
+        found[f.name] = Option(f.name, _type(f.type), _literal(f.default), f.help)
     return found
 
 

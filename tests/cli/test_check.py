@@ -213,13 +213,15 @@ def test_registries_are_those_of_the_batteries() -> None:
     assert all(isinstance(attribute(b.registry), Registry) for b in BATTERIES)
 
 
-def test_settings_of_an_installed_method_are_listed(
+def test_settings_of_installed_members_are_listed(
     work: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    install(work, "[cuewise.methods]\nalign = my_members:Align\n")
+    methods, negatives = "align = my_members:Align", "shuffled = my_members:Shuffled"
+    install(work, f"[cuewise.methods]\n{methods}\n[cuewise.negatives]\n{negatives}\n")
     monkeypatch.syspath_prepend(str(work))
     assert main(["list", "settings"]) == 0
     shown = capsys.readouterr().out
     assert "align.dim" in shown
     assert "of the embedding" in shown
     assert "moco.queue" in shown
+    assert "shuffled?share" in shown

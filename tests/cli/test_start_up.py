@@ -100,6 +100,7 @@ def test_settings_are_those_of_the_classes() -> None:
     import dataclasses
 
     from cuewise.config import Config
+    from cuewise.cues.registry import CUES
     from cuewise.methods import methods
     from cuewise.methods.hard import HARD
     from cuewise.options import options_of
@@ -122,4 +123,8 @@ def test_settings_are_those_of_the_classes() -> None:
         assert all(listed[key].endswith(f"  {text}") for key, text in helps.items())
     hard = {f.name for kind in HARD.values() for f in dataclasses.fields(kind)}
     assert {k for k in listed if k.startswith("hard.")} == {f"hard.{name}" for name in hard}
+    for name, cue in CUES.all().items():
+        for option in options_of(cue).values() if cue.suppresses else ():
+            assert option.help in listed[f"suppress.{option.name}"]
+            assert name in listed[f"suppress.{option.name}"]
     assert all(text.split("  ")[1] for text in listed.values())
