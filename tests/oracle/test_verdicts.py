@@ -149,6 +149,15 @@ def test_rows_of_other_lengths_are_not_measured() -> None:
     assert judged().word == "not measured"
 
 
+def test_a_seed_without_a_number_is_named() -> None:
+    """No shape bias where a model chose neither cue: the other seeds alone would be a selection."""
+    some = Table({a: {s: {"q": math.nan if a == "b" and s else 0.5} for s in range(3)} for a in "ab"})
+    assert some.lacking("b", "q") == [1, 2]
+    assert some.lacking("a", "q") == some.lacking("a", "r") == []
+    found = judged(above("a", "b", "q"), table=some)
+    assert (found.word, found.numbers) == ("not measured", "no number for q of b with seeds 1, 2")
+
+
 def test_draws_widen_and_are_named() -> None:
     """Hypotenuse of the half-width over seeds and of that over eight draws."""
     shift = [0.00, 0.02, 0.01, 0.03, 0.05, 0.04, 0.02, 0.01]

@@ -84,6 +84,7 @@ class Verdict:
     outcomes: tuple[Outcome, ...] = ()
     seeds: int = 0
     draws: int = 0  # of the training images of probes that the intervals are over as well
+    why: str = "not measured in this lab"  # there are no outcomes
 
     @property
     def over(self) -> str:
@@ -94,7 +95,7 @@ class Verdict:
     @property
     def numbers(self) -> str:
         if not self.outcomes:
-            return "not measured in this lab"
+            return self.why
         return "; ".join(map(str, self.outcomes)) + f" ({self.over})"
 
 
@@ -112,6 +113,8 @@ class Claim:
         outcomes, seeds, draws = [], 0, 0
         for d in self.differences(lab):
             rows = [table.row(arm, quantity) for arm, quantity in d.cells]
+            if lacking := [cell for cell in d.cells if table.lacking(*cell)]:
+                return Verdict(NOT_MEASURED, why="; ".join(no_number(table, *cell) for cell in lacking))
             if not all(len(r) for r in rows) or len({len(r) for r in rows}) > 1:
                 return Verdict(NOT_MEASURED)
             seeds, draws = len(rows[0]), max(draws, table.draws(d.cells))
@@ -120,6 +123,12 @@ class Claim:
                 low = high = math.nan  # equal numbers of a few seeds are no certainty
             outcomes.append(Outcome(d, mean, low, high))
         return Verdict(word_of([f.verdict for f in outcomes]), tuple(outcomes), seeds, draws)
+
+
+def no_number(table: Table, arm: str, quantity: str) -> str:
+    """ "no number for shape_bias of α = 2 with seeds 3, 4"."""
+    seeds = table.lacking(arm, quantity)
+    return f"no number for {quantity} of {arm} with seed{'s' * (len(seeds) > 1)} {', '.join(map(str, seeds))}"
 
 
 def word_of(verdicts: Sequence[str]) -> str:

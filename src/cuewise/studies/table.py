@@ -43,6 +43,11 @@ class Table:
         x = np.array(found, np.float64)
         return x if len(x) and np.isfinite(x).all() else np.zeros(0)
 
+    def lacking(self, arm: str, quantity: str) -> list[int]:
+        """The seeds without a number, where other seeds have one."""
+        found = {s: math.isfinite(m.get(quantity, math.nan)) for s, m in self.values.get(arm, {}).items()}
+        return [s for s, measured in found.items() if not measured] if any(found.values()) else []
+
     def has(self, arms: Sequence[str], *quantities: str) -> bool:
         return bool(arms) and all(len(self.row(a, q)) for a in arms for q in quantities)
 
