@@ -12,6 +12,7 @@ from cuewise.encoders.card import RANDOM, Card
 from cuewise.encoders.constructor import first_line
 from cuewise.encoders.low_rank import merged
 from cuewise.encoders.pooling import Features, find_last_map, map_and_pooled, pooled
+from cuewise.encoders.strided import avoid_overrun
 from cuewise.encoders.texts import Texts
 from cuewise.encoders.trial import empty_image, in_evaluation_mode
 from cuewise.errors import UserError
@@ -28,6 +29,7 @@ class Encoder(nn.Module):
         self, backbone: nn.Module, card: Card, head: nn.Module | None = None, head_name: str = ""
     ) -> None:
         super().__init__()
+        avoid_overrun(backbone)
         self.backbone = backbone
         self.head = head
         self.head_name = head_name
