@@ -1,4 +1,4 @@
-"""Head contributions against a loop, entropies by hand, columns of heads, and the audit of a run."""
+"""Head contributions against a loop, entropies by hand, subsets of heads, and the audit of a run."""
 
 from __future__ import annotations
 
@@ -19,7 +19,12 @@ from cuewise.audits.run import audit_models
 from cuewise.data import open_data
 from cuewise.encoders import load_encoder
 from cuewise.probes import LinearProbe
-from cuewise.probes.heads import blocks_of, columns_of, contributions, entropy_bits, weights_on_features
+from cuewise.probes.heads import (
+    contributions,
+    entropy_bits,
+    head_subsets,
+    weights_on_features,
+)
 from cuewise.train.reload import load_method
 
 BLOCKS = {"z0": slice(0, 3), "color": slice(3, 5), "rotation": slice(5, 9)}
@@ -168,9 +173,16 @@ def test_similarities_of_a_run_with_spaces(run: Path, tmp_path: Path, space: str
     assert model.embedder.where in document["scores"][0]["protocol"]
 
 
-def test_columns_of_some_heads() -> None:
-    assert columns_of(BLOCKS, ["rotation", "z0"]).tolist() == [5, 6, 7, 8, 0, 1, 2]
+@pytest.mark.slow
+def test_subsets_of_heads(run: Path) -> None:
+    """The invariant head alone, with each other one, and all: each with a probe of its own."""
+    train, test = open_data(TRAIN), open_data(TEST)
+    found = head_subsets(str(run), train, test)
+    assert list(found) == ["z0", "z0+color", "z0+rotation", "z0+color+rotation"]
+    assert all(s.n == 96 and 0 <= s.value <= 1 for s in found.values())
+    one = head_subsets(str(run), train, test, [["rotation"]])["rotation"]
+    assert one.n == 96
     with pytest.raises(UserError, match="no head 'texture'; there are: z0, color, rotation"):
-        columns_of(BLOCKS, ["z0", "texture"])
+        head_subsets(str(run), train, test, [["z0", "texture"]])
     with pytest.raises(UserError, match="has no spaces"):
-        blocks_of(load_encoder("cuewise/resnet-tiny?width=8"))
+        head_subsets("cuewise/resnet-tiny?width=8", train, test)

@@ -10,7 +10,6 @@ from geoopt.manifolds.stereographic import math as geoopt
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
-from torch.nn.functional import normalize
 
 from cuewise.objectives.hyperbolic import (
     BORDER,
@@ -18,6 +17,10 @@ from cuewise.objectives.hyperbolic import (
     distance,
     distances,
     exp0,
+    log0,
+    mobius_add,
+    mobius_distance,
+    norm0,
     project,
     riemannian,
 )
@@ -28,7 +31,7 @@ CURVATURES = [0.05, 1.0, 2.5]
 def points(n: int, c: float, seed: int = 0, dim: int = 6, far: float = 0.999) -> Tensor:
     """Points of all norms up to `far` of the radius, float64."""
     g = torch.Generator().manual_seed(seed)
-    v = normalize(torch.randn(n, dim, generator=g, dtype=torch.float64), dim=-1)
+    v = torch.nn.functional.normalize(torch.randn(n, dim, generator=g, dtype=torch.float64), dim=-1)
     return v * far * torch.rand(n, 1, generator=g, dtype=torch.float64) ** 0.25 / math.sqrt(c)
 
 
@@ -39,24 +42,21 @@ def test_equals_geoopt(c: float) -> None:
     torch.testing.assert_close(
         exp0(u, c), geoopt.project(geoopt.expmap0(u, k=k), k=k, eps=BORDER), rtol=1e-9, atol=1e-9
     )
+    torch.testing.assert_close(log0(x, c), geoopt.logmap0(x, k=k), rtol=1e-8, atol=1e-9)
+    torch.testing.assert_close(mobius_add(x, y, c), geoopt.mobius_add(x, y, k=k), rtol=1e-9, atol=1e-9)
     torch.testing.assert_close(distance(x, y, c), geoopt.dist(x, y, k=k), rtol=1e-6, atol=1e-6)
+    torch.testing.assert_close(norm0(x, c), geoopt.dist0(x, k=k), rtol=1e-6, atol=1e-6)
     all_pairs = geoopt.dist(x[:, None], y[None], k=k)
     torch.testing.assert_close(distances(x, y, c), all_pairs, rtol=1e-6, atol=1e-6)
-
-
-def by_artanh(x: Tensor, y: Tensor, c: float) -> Tensor:
-    """The distance in its other form, (2/√c)·artanh(√c‖(−x) ⊕ y‖)."""
-    moved = geoopt.mobius_add(-x, y, k=torch.tensor(-c, dtype=torch.float64))
-    return 2 / math.sqrt(c) * (math.sqrt(c) * moved.norm(dim=-1)).atanh()
 
 
 @pytest.mark.parametrize("c", CURVATURES)
 def test_both_formulas_agree_up_to_the_border(c: float) -> None:
     x, y = points(200, c, 3), points(200, c, 4)
-    torch.testing.assert_close(distance(x, y, c), by_artanh(x, y, c), rtol=1e-7, atol=1e-6)
+    torch.testing.assert_close(distance(x, y, c), mobius_distance(x, y, c), rtol=1e-7, atol=1e-6)
     edge = project(torch.tensor([[1e9, 0.0], [-1e9, 0.0]], dtype=torch.float64), c)
     torch.testing.assert_close(
-        distance(edge[0], edge[1], c), by_artanh(edge[0], edge[1], c), rtol=1e-7, atol=0
+        distance(edge[0], edge[1], c), mobius_distance(edge[0], edge[1], c), rtol=1e-7, atol=0
     )
 
 
@@ -76,20 +76,26 @@ def test_it_is_a_distance(seed: int, c: float) -> None:
 
 @settings(max_examples=60, deadline=None)
 @given(seeds, st.sampled_from(CURVATURES), st.floats(1e-4, 3.7))
-def test_exp_keeps_direction_and_length_inside_the_clip(seed: int, c: float, norm: float) -> None:
+def test_log_undoes_exp_inside_the_clip(seed: int, c: float, norm: float) -> None:
     """tanh reaches 1 − 10⁻³ at √c‖u‖ = 3.8."""
     u = torch.randn(4, 8, generator=torch.Generator().manual_seed(seed))
     u = u / u.norm(dim=-1, keepdim=True) * norm / math.sqrt(c)
-    x = exp0(u, c)
-    torch.testing.assert_close(distance(x, torch.zeros_like(x), c), 2 * u.norm(dim=-1), rtol=2e-4, atol=1e-6)
-    torch.testing.assert_close(normalize(x, dim=-1), normalize(u, dim=-1))
+    torch.testing.assert_close(log0(exp0(u, c), c), u, rtol=2e-4, atol=1e-6)
+    torch.testing.assert_close(norm0(exp0(u, c), c), 2 * u.norm(dim=-1), rtol=2e-4, atol=1e-6)
+
+
+@settings(max_examples=40, deadline=None)
+@given(seeds, st.sampled_from(CURVATURES))
+def test_moebius_addition_cancels_from_the_left(seed: int, c: float) -> None:
+    x, y = points(4, c, seed, far=0.95), points(4, c, seed + 1, far=0.95)
+    torch.testing.assert_close(mobius_add(-x, mobius_add(x, y, c), c), y, rtol=1e-8, atol=1e-8)
+    torch.testing.assert_close(mobius_add(torch.zeros_like(x), y, c), y)
 
 
 def test_distances_grow_without_bound_towards_the_border() -> None:
     c = 0.05
     r = (1 - torch.logspace(-1, -9, 9, dtype=torch.float64)) / math.sqrt(c)
-    x = torch.stack([r, torch.zeros_like(r)], -1)
-    d = distance(x, torch.zeros_like(x), c)
+    d = norm0(torch.stack([r, torch.zeros_like(r)], -1), c)
     step = d.diff()
     assert (step > 0).all()
     torch.testing.assert_close(step[3:], step[3:].mean().expand(5), rtol=1e-3, atol=0)  # ln 10/√c each
@@ -117,7 +123,7 @@ def test_values_and_gradients_are_finite_everywhere(value: float, dtype: torch.d
     x = exp0(u, 0.05)
     assert x.dtype == (torch.float64 if dtype == torch.float64 else torch.float32)
     key = torch.zeros(2, 4, dtype=x.dtype)
-    total = distances(x, key, 0.05).sum() + distance(x, x.detach(), 0.05).sum()
+    total = distances(x, key, 0.05).sum() + distance(x, x.detach(), 0.05).sum() + log0(x, 0.05).sum()
     total.backward()
     assert torch.isfinite(total)
     assert u.grad is not None
@@ -133,7 +139,9 @@ def test_gradients_are_right() -> None:
     x, y = points(4, 0.5, 0, far=0.9), points(5, 0.5, 1, far=0.9)
     x, y = x.requires_grad_(), y.requires_grad_()
     assert torch.autograd.gradcheck(lambda a, b: distances(a, b, 0.5), (x, y))
+    assert torch.autograd.gradcheck(lambda a, b: mobius_add(a, b[:4], 0.5), (x, y))
     assert torch.autograd.gradcheck(lambda a: exp0(a, 0.5), (x,))
+    assert torch.autograd.gradcheck(lambda a: log0(a, 0.5), (x,))
 
 
 def test_the_riemannian_gradient_is_the_euclidean_one_over_the_metric() -> None:

@@ -27,6 +27,13 @@ def exp0(u: Tensor, c: float) -> Tensor:
     return _returned(project(v * (a.clamp(max=LARGEST).tanh() / a), c), u)
 
 
+def log0(x: Tensor, c: float) -> Tensor:
+    """Logarithmic map at the origin, artanh(√c‖x‖)·x/(√c‖x‖): the inverse of `exp0` up to its projection.  x  …×D"""
+    y = _precise(x)
+    a = math.sqrt(c) * _norm(y)
+    return _returned(y * (_artanh(a) / a), x)
+
+
 def project(x: Tensor, c: float) -> Tensor:
     """x with its norm cut to (1 − 10⁻³)/√c.  x  …×D"""
     y = _precise(x)
@@ -38,6 +45,15 @@ def clip(u: Tensor, radius: float) -> Tensor:
     return u * (radius / _norm(u)).clamp(max=1.0)
 
 
+def mobius_add(x: Tensor, y: Tensor, c: float) -> Tensor:
+    """x ⊕ y = [(1 + 2c⟨x,y⟩ + c‖y‖²)x + (1 − c‖x‖²)y] / (1 + 2c⟨x,y⟩ + c²‖x‖²‖y‖²).  x, y  …×D"""
+    p, q = _precise(x), _precise(y)
+    xy, xx, yy = ((a * b).sum(-1, keepdim=True) for a, b in ((p, q), (p, p), (q, q)))
+    above = (1 + 2 * c * xy + c * yy) * p + (1 - c * xx) * q
+    below = (1 + 2 * c * xy + c * c * xx * yy).clamp(min=torch.finfo(p.dtype).tiny)
+    return _returned(above / below, x)
+
+
 def distance(x: Tensor, y: Tensor, c: float) -> Tensor:
     """d(x, y) = (2/√c)·asinh √(c‖x − y‖² / ((1 − c‖x‖²)(1 − c‖y‖²))) of rows.  x, y  …×D → …"""
     p, q = _precise(x), _precise(y)
@@ -45,11 +61,22 @@ def distance(x: Tensor, y: Tensor, c: float) -> Tensor:
     return _returned(_from_square(square, p.square().sum(-1), q.square().sum(-1), c), x)
 
 
+def mobius_distance(x: Tensor, y: Tensor, c: float) -> Tensor:
+    """The same distance as (2/√c)·artanh(√c‖(−x) ⊕ y‖).  x, y  …×D → …"""
+    moved = mobius_add(-_precise(x), _precise(y), c)
+    return _returned((2 / math.sqrt(c)) * _artanh(math.sqrt(c) * _norm(moved)).squeeze(-1), x)
+
+
 def distances(x: Tensor, y: Tensor, c: float) -> Tensor:
     """All distances between two sets of points, with memory for N×K numbers only.  x  N×D, y  K×D → N×K"""
     p, q = _precise(x), _precise(y)
     xx, yy = p.square().sum(-1)[:, None], q.square().sum(-1)[None]
     return _returned(_from_square((xx + yy - 2 * p @ q.T).clamp(min=0), xx, yy, c), x)
+
+
+def norm0(x: Tensor, c: float) -> Tensor:
+    """Distance to the origin, 2‖log₀ x‖.  x  …×D → …"""
+    return distance(x, torch.zeros_like(x), c)
 
 
 def riemannian(x: Tensor, c: float) -> Tensor:
@@ -75,6 +102,11 @@ def _from_square(square: Tensor, xx: Tensor, yy: Tensor, c: float) -> Tensor:
     """The distance from ‖x − y‖², ‖x‖² and ‖y‖²."""
     ratio = c * square / ((1 - c * xx).clamp(min=OUTSIDE) * (1 - c * yy).clamp(min=OUTSIDE))
     return (2 / math.sqrt(c)) * ratio.clamp(min=TINY).sqrt().asinh()
+
+
+def _artanh(a: Tensor) -> Tensor:
+    edge = 1 - 1e-5 if a.dtype == torch.float32 else 1 - 1e-14
+    return a.clamp(-edge, edge).atanh()
 
 
 def _norm(x: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""Which heads a linear probe relies on, and the columns of some of them."""
+"""Which heads a linear probe relies on, and its accuracy with only some of them."""
 
 from __future__ import annotations
 
@@ -7,11 +7,17 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from cuewise.data import Dataset
+from cuewise.encoders import load_encoder
+from cuewise.encoders.cached import cached_features
 from cuewise.encoders.embed import Embeddings
 from cuewise.encoders.encoder import Encoder
+from cuewise.encoders.load import as_torch_device, with_space
 from cuewise.encoders.spaces import Spaces
 from cuewise.errors import UserError
 from cuewise.probes.linear import LinearProbe
+from cuewise.probes.run import shared_classes
+from cuewise.scores import Score
 
 Floats = NDArray[np.float64]
 Blocks = Mapping[str, slice]  # space → its columns of the features
@@ -50,6 +56,35 @@ def blocks_of(encoder: Encoder) -> Blocks:
     if not isinstance(spaces, Spaces):
         raise UserError(f"{encoder.card.arch} has no spaces: give a run of looc with --space all")
     return spaces.blocks
+
+
+def head_subsets(
+    run: str,
+    train: Dataset,
+    test: Dataset,
+    subsets: Sequence[Sequence[str]] | None = None,
+    *,
+    seed: int = 0,
+    device: str = "auto",
+) -> dict[str, Score]:
+    """Accuracy with a probe fitted on each subset of heads: {"z0": …, "z0+color": …, …}.
+
+    subsets: names of spaces; None: the invariant head alone, with each other one, and all. Images are embedded once.
+    """
+    encoder = load_encoder(with_space(run, "all")).to(as_torch_device(device))
+    blocks = blocks_of(encoder)
+    first, *others = blocks
+    chosen = subsets or [[first], *([first, name] for name in others), list(blocks)]
+    fitted = cached_features(encoder, train, label="features of the training set")
+    found = cached_features(encoder, test, label="features of the test set")
+    rows, labels = shared_classes(found, test, train)
+    out: dict[str, Score] = {}
+    for names in chosen:
+        columns = columns_of(blocks, names)
+        probe = LinearProbe(seed=seed).fit(fitted.features[:, columns], fitted.labels)
+        name = "+".join(names)
+        out[name] = probe.score(found.features[rows][:, columns], labels, f"heads/{name}")
+    return out
 
 
 def columns_of(blocks: Blocks, names: Sequence[str]) -> NDArray[np.int64]:
