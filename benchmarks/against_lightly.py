@@ -43,7 +43,7 @@ from cuewise.probes.draws import over_both
 from cuewise.probes.probe import top_hits
 from cuewise.studies.statistics import t_interval
 from cuewise.train.environment import environment
-from cuewise.train.pretrain import run_pretrain
+from cuewise.train.pretrain import NEW, run_pretrain
 
 PATCH: dict[str, Any] = {"negatives": ["patch"], "alpha": [1.0]}
 ARMS = (
@@ -129,7 +129,7 @@ def train_cuewise(s: Setting, steps: int, seed: int, folder: Path, more: dict[st
         "data": [s.data], "method": "moco", "model": s.backbone, "size": s.size, "seed": seed,
         "batch_size": s.batch, "moco": {"queue": s.queue}, "workers": str(s.workers), "loop": {"budget": steps}, **more,
     }  # fmt: skip
-    run_pretrain([config], folder)
+    run_pretrain([config], folder, NEW)
     return str(folder)
 
 

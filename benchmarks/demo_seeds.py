@@ -13,7 +13,8 @@ from pathlib import Path
 
 import numpy as np
 
-from cuewise.audits.run import audit_models
+from cuewise.audits import LIMIT
+from cuewise.audits.run import audit_pair
 from cuewise.story import AVERSE, PLAIN, jobs_of
 from cuewise.studies.jobs import run_job
 from cuewise.studies.labs import SHAPES
@@ -29,8 +30,8 @@ def scores_of(place: Path, seed: int) -> dict[str, dict[str, float]]:
         jobs = jobs_of(place, seed)
         for job in jobs:
             run_job(job, SHAPES)
-        audit_models([job.folder for job in jobs], place / "audit", train=list(SHAPES.sets["probe"]), test=[], only=AUDITS,
-                     names=[PLAIN, AVERSE])  # fmt: skip
+        audit_pair([job.folder for job in jobs], place / "audit", train=list(SHAPES.sets["probe"]), test=[],
+                   only=AUDITS, names=[PLAIN, AVERSE], limit=LIMIT, answers="auto")  # fmt: skip
         found = {}
         for name in (PLAIN, AVERSE):
             document = json.loads((place / "audit" / name / "audit.json").read_text())

@@ -43,20 +43,20 @@ def main() -> None:
     parser.add_argument("--data", help="a set of one's own")
     given = parser.parse_args()
 
+    import cuewise
     from cuewise.data import open_data
     from cuewise.inspection.clue import CLUES
     from cuewise.inspection.copies import copies_within, groups_of
     from cuewise.inspection.gather import gather
     from cuewise.inspection.judge import judge
     from cuewise.inspection.run import labels_of
-    from cuewise.report.inspect_folders import inspect_data
 
     with tempfile.TemporaryDirectory() as folder:
         spec = given.data or f"{folder}/images.zip"
         if not given.data:
             draw(Path(spec), given.images, given.classes)
         begin = time.perf_counter()
-        inspect_data([spec], Path(folder) / "out", workers=given.workers)
+        cuewise.inspect(spec, out=Path(folder) / "out", workers=given.workers)
         whole = time.perf_counter() - begin
         data = open_data(spec)
         times = [time.perf_counter()]

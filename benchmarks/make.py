@@ -22,7 +22,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 import cv2
 import numpy as np
 
-from cuewise.makers.run import make_set
+import cuewise
 from row import row
 
 CASES: dict[str, tuple[int, dict[str, Any]]] = {  # images and settings: a few seconds on one worker each
@@ -50,7 +50,7 @@ def rate(kind: str, folder: Path, workers: int) -> float:
     """Images per second."""
     count, settings = CASES[kind]
     with tempfile.TemporaryDirectory(dir=folder.parent) as out, contextlib.redirect_stderr(io.StringIO()):
-        result = make_set(kind, folder, Path(out) / "set", set=settings, limit=count, workers=workers)
+        result = cuewise.make(kind, folder, Path(out) / "set", set=settings, limit=count, workers=workers)
     return float(result["rate"])
 
 

@@ -16,9 +16,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import cuewise
 from cuewise.config import resolve
 from cuewise.data import open_data
-from cuewise.makers.run import make_set
 from cuewise.train.distributed import launch
 from cuewise.train.loop import optimise
 from cuewise.train.pretrain import build
@@ -61,7 +61,7 @@ def main() -> None:
     parser.add_argument("--size", type=int, default=64)
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        make_set("boxes", given.data, folder, set={"proposer": "given"}, workers=0)
+        cuewise.make("boxes", given.data, folder, with_="given", workers=0)
         arms = {
             "random": {},
             "given": {"name": "object", "boxes": "given"},

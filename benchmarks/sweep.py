@@ -11,9 +11,10 @@ import tempfile
 import time
 from pathlib import Path
 
+import cuewise
 from cuewise.studies.labs import SHAPES
 from cuewise.studies.ns_alpha import sweep
-from cuewise.studies.run import job_count, run_studies
+from cuewise.studies.run import job_count
 from row import row
 
 BOUND = 45.0  # minutes, 4 values and 3 seeds
@@ -30,7 +31,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as place:
         out = options.out or Path(place) / "sweep"
         began = time.monotonic()
-        run_studies([options.study], out, seeds=options.seeds, epochs=options.epochs, arms=arms)
+        cuewise.reproduce(options.study, out=out, seeds=options.seeds, epochs=options.epochs, arms=arms)
         minutes = (time.monotonic() - began) / 60
     runs = len(arms) * options.seeds
     workers, _ = job_count("auto")

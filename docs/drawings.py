@@ -75,7 +75,7 @@ def stacked(samples: Sequence[Any]) -> dict[str, Pixels]:
 def subject() -> Subject:
     """A small model on the embedded shapes, asked nothing: audits say what they would look at."""
     encoder = load_model("cuewise/resnet-tiny", size=SIDE, classifier=None)
-    request = AuditRequest([], [], settings=AuditSettings(limit=8))
+    request = AuditRequest([], [], "auto", 0, AuditSettings(limit=8))
     return prepare("cuewise/resnet-tiny", "example", encoder, HERE, request, Engine())
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +38,7 @@ def test_demo_in_miniature(
 
     monkeypatch.setattr(story, "arms", tiny)
     monkeypatch.setattr(story, "MOST_THREADS", 1)
-    monkeypatch.setattr(story, "audit_models", partial(story.audit_models, limit=16))
+    monkeypatch.setattr(story, "LIMIT", 16)
     monkeypatch.setattr(story, "SHAPES", replace(SHAPES, sets={"probe": [*small["data"]]}))
     result = verb(out=str(tmp_path / "demo"))
     page = Path(result["report"]).read_text(encoding="utf-8")

@@ -11,11 +11,10 @@ import cuewise
 from cuewise import UserError
 from cuewise.audits.saved import FOLDER, Saved
 from cuewise.folders import HIDDEN, entries, hold_folder
-from cuewise.studies.run import run_studies
 from cuewise.train import loop
 from tests.audits.small_models import ENCODER, photos
 from tests.studies.conftest import in_process as in_process
-from tests.studies.tiny import LAB, STUDY
+from tests.studies.tiny import STUDY, studied
 
 pytestmark = pytest.mark.usefixtures("warm_start")
 
@@ -129,5 +128,5 @@ def test_a_study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr("cuewise.studies.jobs.run_pretrain", dying)
     with pytest.raises(Killed):
-        run_studies([STUDY], out, lab=LAB, seeds=1, overwrite=True)
+        studied([STUDY], out, seeds=1, overwrite=True)
     assert content(out) == {"results.json": b"old"}

@@ -24,7 +24,7 @@ DATA = {  # forms of DATA; docs/data.md has the details
 }
 
 
-def catalogue(what: str | None = None) -> dict[str, str]:
+def catalogue(what: str | None) -> dict[str, str]:
     """name → summary of all members of a kind; without a kind, of the kinds themselves."""
     if what is None:
         return {kind: text for kind, (text, _) in KINDS.items()}

@@ -7,7 +7,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-from cuewise.audits.run import audit_models
+from cuewise.audits import LIMIT
+from cuewise.audits.run import audit_pair
 from cuewise.config import merge
 from cuewise.data import open_data
 from cuewise.errors import Interrupted, UserError
@@ -43,7 +44,7 @@ def arms(place: Path, seed: int = 0) -> dict[str, dict[str, Any]]:
     return {PLAIN: plain, AVERSE: averse}
 
 
-def run_demo(out: Path, *, overwrite: bool = False) -> dict[str, Any]:
+def run_demo(out: Path, *, overwrite: bool) -> dict[str, Any]:
     """Both encoders, both audits, OUT/report.html. A second call starts from what is already there."""
     began = time.monotonic()
     jobs = jobs_of(out)
@@ -63,13 +64,15 @@ def run_demo(out: Path, *, overwrite: bool = False) -> dict[str, Any]:
                 except KeyboardInterrupt:
                     raise Interrupted("stopped; the same command resumes") from None
         print("auditing both", file=sys.stderr)
-        found = audit_models(
+        found = audit_pair(
             [job.folder for job in jobs],
             out / "audit",
             train=list(SHAPES.sets["probe"]),
             test=[],
             only=AUDITS,
             names=[PLAIN, AVERSE],
+            limit=LIMIT,
+            answers="auto",
         )
         result = report_audits(found, out, title="What changes when an encoder is taught to ignore texture")
         result["took"] = clock(time.monotonic() - began)

@@ -42,7 +42,9 @@ NAME = "shapes:aligned"
 
 
 def prepared(folder: Path, train: list[str], test: list[str]) -> Subject:
-    return prepare(MODEL, "m", load_encoder(MODEL, size=32), folder, AuditRequest(train, test), Engine())
+    return prepare(
+        MODEL, "m", load_encoder(MODEL, size=32), folder, AuditRequest(train, test, "auto", 0), Engine()
+    )
 
 
 @pytest.fixture

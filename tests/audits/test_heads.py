@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,7 +16,6 @@ from cuewise import UserError, audit, pretrain
 from cuewise.audits.engine import Engine
 from cuewise.audits.measured import Measured
 from cuewise.audits.pairs import PAIRS, ROLES, PairSettings, pair_views, recipe_of, similarities
-from cuewise.audits.run import audit_models
 from cuewise.data import open_data
 from cuewise.encoders import load_encoder
 from cuewise.probes import LinearProbe
@@ -107,10 +107,16 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 TRAIN, TEST = "shapes:aligned?n=160&size=32&rho=1", "shapes:aligned?n=96&size=32&rho=1&part=test"
 
 
+def audited(model: str, out: Path, only: str) -> dict[str, Any]:
+    """audit.json."""
+    audit(model, out=out, train=TRAIN, test=TEST, only=only)
+    return json.loads((out / "audit.json").read_text())
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("space", ["", "#z0+color", "#all"])
 def test_the_audit_determines_the_share_of_each_head(run: Path, tmp_path: Path, space: str) -> None:
-    _, document = audit_models([f"{run}{space}"], tmp_path, train=[TRAIN], test=[TEST], only=["heads"])[0]
+    document = audited(f"{run}{space}", tmp_path, "heads")
     spaces = ["z0", "color"] if space == "#z0+color" else ["z0", "color", "rotation"]
     scores = {s["name"]: s for s in document["scores"]}
     where = next(iter(scores)).split("/")[-1]
@@ -140,9 +146,9 @@ def test_the_verb_takes_a_space(run: Path, tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_a_model_without_spaces_says_so(run: Path, tmp_path: Path) -> None:
     with pytest.raises(UserError, match="no embedding spaces"):
-        audit_models(["cuewise/resnet-tiny?width=8"], tmp_path, train=[TRAIN], test=[TEST], only=["heads"])
+        audited("cuewise/resnet-tiny?width=8", tmp_path, "heads")
     with pytest.raises(UserError, match="one space has one head"):
-        audit_models([f"{run}#color"], tmp_path, train=[TRAIN], test=[TEST], only=["heads"])
+        audited(f"{run}#color", tmp_path, "heads")
 
 
 @pytest.mark.slow
@@ -167,9 +173,7 @@ def test_similarities_of_a_run_with_spaces(run: Path, tmp_path: Path, space: str
     for pair in PAIRS:
         by_hand = [float(a @ b) for a, b in zip(z["query"], partners[pair])]
         np.testing.assert_allclose(found[pair], by_hand, atol=1e-5)
-    document = audit_models([f"{run}{space}"], tmp_path, train=[TRAIN], test=[TEST], only=["similarity"])[0][
-        1
-    ]
+    document = audited(f"{run}{space}", tmp_path, "similarity")
     assert model.embedder.where in document["scores"][0]["protocol"]
 
 

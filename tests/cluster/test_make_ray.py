@@ -16,10 +16,10 @@ from typing import Any
 import psutil
 import pytest
 
+import cuewise
 from cuewise.cluster import load_ray
 from cuewise.errors import UserError
 from cuewise.makers.ray_engine import connect
-from cuewise.makers.run import make_set
 from tests.makers.make_files import tree
 
 pytestmark = pytest.mark.slow
@@ -32,7 +32,7 @@ def test_without_ray_the_extra_is_named(
 ) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(UserError, match=r"pip install 'cuewise\[ray\]'"):
-        make_set("gaussian", photos(1), tmp_path / "out", engine="ray")
+        cuewise.make("gaussian", photos(1), tmp_path / "out", engine="ray")
 
 
 def renderers(ray: Any) -> list[psutil.Process]:
@@ -61,13 +61,13 @@ def test_a_worker_killed_in_the_middle_changes_nothing(cluster: Any, photos: Pho
     thread = threading.Thread(target=kill)
     thread.start()
     try:
-        result = make_set("anisotropic", source, tmp_path / "ray", engine="ray", set=slow)
+        result = cuewise.make("anisotropic", source, tmp_path / "ray", engine="ray", set=slow)
     finally:
         over.set()
         thread.join()
     assert killed
     assert (result["made"], len(result["broken"])) == (29, 1)
-    make_set("anisotropic", source, tmp_path / "local", set=slow)
+    cuewise.make("anisotropic", source, tmp_path / "local", set=slow)
     assert tree(tmp_path / "ray") == tree(tmp_path / "local")
     assert cluster.is_initialized()  # not ours to end
 
@@ -75,10 +75,10 @@ def test_a_worker_killed_in_the_middle_changes_nothing(cluster: Any, photos: Pho
 @pytest.mark.cluster
 def test_resumes_where_the_local_engine_stopped(cluster: Any, photos: Photos, tmp_path: Path) -> None:
     source = photos(5)
-    make_set("cue-conflict", source, tmp_path / "a", workers=0, set={"n": 12}, limit=4)
-    result = make_set("cue-conflict", source, tmp_path / "a", engine="ray", set={"n": 12})
+    cuewise.make("cue-conflict", source, tmp_path / "a", workers=0, set={"n": 12}, limit=4)
+    result = cuewise.make("cue-conflict", source, tmp_path / "a", engine="ray", set={"n": 12})
     assert (result["made"], result["skipped"]) == (8, 4)
-    make_set("cue-conflict", source, tmp_path / "b", workers=1, set={"n": 12})
+    cuewise.make("cue-conflict", source, tmp_path / "b", workers=1, set={"n": 12})
     assert tree(tmp_path / "a") == tree(tmp_path / "b")
 
 
@@ -86,9 +86,9 @@ def test_resumes_where_the_local_engine_stopped(cluster: Any, photos: Photos, tm
 def test_tables_are_made_on_a_cluster(cluster: Any, photos: Photos, tmp_path: Path) -> None:
     """A part here, the rest there: the table of boxes is the same."""
     source = photos(3, height=64, width=64)
-    make_set("boxes", source, tmp_path / "a", workers=0, limit=2)
-    assert make_set("boxes", source, tmp_path / "a", engine="ray")["made"] == 4
-    make_set("boxes", source, tmp_path / "b", workers=0)
+    cuewise.make("boxes", source, tmp_path / "a", workers=0, limit=2)
+    assert cuewise.make("boxes", source, tmp_path / "a", engine="ray")["made"] == 4
+    cuewise.make("boxes", source, tmp_path / "b", workers=0)
     assert (tmp_path / "a" / "boxes.csv").read_bytes() == (tmp_path / "b" / "boxes.csv").read_bytes()
 
 
@@ -127,8 +127,7 @@ def test_an_instance_of_its_own_is_a_new_one(monkeypatch: pytest.MonkeyPatch) ->
 
 
 ALONE = """
-import psutil, sys
-from cuewise.makers.run import make_set
+import cuewise, psutil, sys
 
 def main():
     from cuewise.makers import ray_engine
@@ -141,7 +140,7 @@ def main():
                     print(process.name(), c.laddr.ip)
         stop(self)
     ray_engine.TaskPool.stop = look
-    make_set("gaussian", sys.argv[1], sys.argv[2], engine="ray")
+    cuewise.make("gaussian", sys.argv[1], sys.argv[2], engine="ray")
 
 main()
 """

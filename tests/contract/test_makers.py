@@ -13,13 +13,13 @@ import pytest
 import torch
 from PIL import Image as Pillow
 
+import cuewise
 from cuewise.catalogue import catalogue
 from cuewise.data import open_data
 from cuewise.encoders.libraries import build
 from cuewise.encoders.load import save_encoder
 from cuewise.errors import UserError
 from cuewise.makers.registry import makers
-from cuewise.makers.run import make_set
 
 NAMED = {  # what the documentation promises
     *("texture", "patch", "anisotropic", "robust", "bilateral", "cartoon", "gaussian", "corrupted"),
@@ -111,8 +111,8 @@ def test_contract(kind: str, source: Path, generator: Path, tmp_path: Path) -> N
         options["set"] = {"generator": str(generator)}
     if kind in ("background", "position", "size"):
         options["set"] = {"masks": str(masks_of(source, tmp_path / "masks"))}
-    src = None if makers()[kind].has_source else source
-    first = make_set(kind, src, tmp_path / "a", workers=0, **options)
+    sets = [kind] if makers()[kind].has_source else [kind, source]
+    first = cuewise.make(*sets, tmp_path / "a", workers=0, **options)
     assert first["made"] > 0
     assert first["broken"] == []
     rows = [json.loads(line) for line in (tmp_path / "a" / "manifest.jsonl").read_bytes().splitlines()]
@@ -124,10 +124,10 @@ def test_contract(kind: str, source: Path, generator: Path, tmp_path: Path) -> N
         assert set(makers()[kind].settings) <= set(row["parameters"])
         assert isinstance(row["seed"], int)
     assert len(open_data(str(tmp_path / "a"))) == len({row["name"] for row in rows})
-    make_set(kind, src, tmp_path / "b", workers=2, limit=2, **options)
-    make_set(kind, src, tmp_path / "b", workers=2, **options)
+    cuewise.make(*sets, tmp_path / "b", workers=2, limit=2, **options)
+    cuewise.make(*sets, tmp_path / "b", workers=2, **options)
     assert files(tmp_path / "a") == files(tmp_path / "b")
-    again = make_set(kind, src, tmp_path / "a", workers=0, **options)
+    again = cuewise.make(*sets, tmp_path / "a", workers=0, **options)
     assert again["made"] == 0
 
 
@@ -170,11 +170,11 @@ def test_a_maker_and_a_cue_from_outside(
     first = open_data(str(source)).image(0)
     for workers, options, axis in ((0, {}, 1), (2, {"vertical": True}, 0)):
         out = tmp_path / f"mirrored-{axis}"
-        make_set("outside_makers:Mirrored", source, out, set=options, workers=workers)
+        cuewise.make("outside_makers:Mirrored", source, out, set=options, workers=workers)
         assert np.array_equal(open_data(str(out)).image(0), np.flip(first, axis))
-    make_set("outside_makers:Inverted", source, tmp_path / "inverted", workers=0)
+    cuewise.make("outside_makers:Inverted", source, tmp_path / "inverted", workers=0)
     assert np.array_equal(open_data(str(tmp_path / "inverted")).image(0), 255 - first)
     with pytest.raises(UserError, match="no setting 'speed'"):
-        make_set("outside_makers:Mirrored", source, tmp_path / "x", set={"speed": 1})
+        cuewise.make("outside_makers:Mirrored", source, tmp_path / "x", set={"speed": 1})
     with pytest.raises(UserError, match=r"did you mean gaussian\?"):
-        make_set("gausian", source, tmp_path / "x")
+        cuewise.make("gausian", source, tmp_path / "x")

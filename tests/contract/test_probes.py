@@ -11,6 +11,7 @@ import torch
 from PIL import Image
 from torch import Tensor, nn
 
+import cuewise
 from cuewise.catalogue import catalogue
 from cuewise.data import open_data
 from cuewise.encoders import Encoder, load_encoder
@@ -26,7 +27,6 @@ from cuewise.probes import (
     SGDProbe,
 )
 from cuewise.probes.kinds import PROBES
-from cuewise.probes.run import run_probe
 from cuewise.probes.sgd import PRESETS
 from cuewise.probes.tunings import Tuning
 
@@ -298,10 +298,8 @@ def test_a_kind_from_outside(colours: Path, tmp_path: Path, monkeypatch: pytest.
     (tmp_path / "probes_of_mine.py").write_text(OUTSIDE)
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
-    result = run_probe(
-        "probes_of_mine:Stiff", "cuewise/resnet-tiny?width=8", train=[str(colours)], test=[], l2="0.01"
-    )
+    result = cuewise.probe("probes_of_mine:Stiff", "cuewise/resnet-tiny?width=8", train=colours, l2="0.01")
     assert result["probe"] == "stiff"
     assert "l2_0.01/" in result["scores"][0]["protocol"]
     with pytest.raises(UserError, match="--k has no meaning for the probe stiff"):
-        run_probe("probes_of_mine:Stiff", "cuewise/resnet-tiny", train=[str(colours)], test=[], k=3)
+        cuewise.probe("probes_of_mine:Stiff", "cuewise/resnet-tiny", train=colours, k=3)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,7 +17,8 @@ from cuewise.inspection.clue import CLUES
 from cuewise.inspection.copies import contradictions, copies_between, copies_within
 from cuewise.inspection.gather import gather
 from cuewise.inspection.judge import Judged
-from cuewise.inspection.run import inspect_sets
+from cuewise.inspection.run import Inspected, inspect_sets
+from cuewise.options import options_of
 from cuewise.report.inspection import headline
 from cuewise.scores import Score
 
@@ -44,15 +46,22 @@ def two(tmp_path: Path) -> Path:
     )
 
 
+def inspected(*specs: str, **options: Any) -> list[Inspected]:
+    """The sets, in this process, with what `inspect` declares for all that is not given."""
+    declared = options_of(cuewise.inspect).items()
+    usual = {name: o.default for name, o in declared if name not in ("out", "overwrite")}
+    return inspect_sets(specs, **{**usual, "workers": 0, **options})
+
+
 def told(spec: str, **options: object) -> dict[str, bool]:
-    (found,) = inspect_sets([spec], **options)  # type: ignore[arg-type]
+    (found,) = inspected(spec, **options)
     return {name: clue.predicts for name, clue in found.clues.items()}
 
 
 def test_finds_the_cue_of_the_embedded_sets() -> None:
     coloured = told("shapes:coloured?n=320&size=32", only=["color", "texture", "layout", "size"])
     assert coloured == {"color": True, "texture": False, "layout": False, "size": False}
-    (aligned,) = inspect_sets(["shapes:aligned?n=480&size=32&palette=one"], only=["texture", "size"])
+    (aligned,) = inspected("shapes:aligned?n=480&size=32&palette=one", only=["texture", "size"])
     assert aligned.clues["texture"].predicts
     assert aligned.clues["texture"].accuracy.value > 0.5
     assert not aligned.clues["size"].predicts
@@ -78,7 +87,7 @@ def test_finds_planted_copies(two: Path, tmp_path: Path) -> None:
     (test / "a" / "leak.png").write_bytes((two / "b" / "3.png").read_bytes())
     picture(4).resize((64, 64), Image.Resampling.BICUBIC).save(test / "a" / "rescaled.jpg", quality=70)
     (two / "b" / "again.png").write_bytes((two / "a" / "7.png").read_bytes())  # another label
-    first, second = inspect_sets([str(test), str(two)], only=["color"])
+    first, second = inspected(str(test), str(two), only=["color"])
     shared = copies_between(first.found, second.found)
     assert [(first.image_name(i), second.image_name(j)) for i, j in shared.same] == [
         ("a/leak.png", "b/3.png")
@@ -162,7 +171,7 @@ def test_a_named_clue_that_the_set_lacks_is_refused(two: Path, tmp_path: Path) -
     ):
         cuewise.inspect(two, out=tmp_path / "out", only="silhouette,position", workers=0)
     assert not (tmp_path / "out" / "inspect.json").exists()
-    both = inspect_sets([str(two), "shapes:scenes?n=20&size=32"], only=["position"])
+    both = inspected(str(two), "shapes:scenes?n=20&size=32", only=["position"])
     assert [set(s.lacking) for s in both] == [{"position"}, set()]  # one of the sets has it
 
 
@@ -255,6 +264,6 @@ def test_the_same_for_any_number_of_workers(two: Path) -> None:
 
 
 def test_sets_with_boxes_are_labelled_by_their_largest_object() -> None:
-    (found,) = inspect_sets(["shapes:scenes?n=60&size=32"], only=["position"])
+    (found,) = inspected("shapes:scenes?n=60&size=32", only=["position"])
     assert not found.by_objects
     assert "position" in found.clues

@@ -16,7 +16,6 @@ import cuewise
 from cuewise.cues.objects import propose
 from cuewise.data import Sample, open_data
 from cuewise.errors import UserError
-from cuewise.makers.run import make_set
 from cuewise.views.box_sources import ProposedBoxes, TableBoxes, box_source, recalled
 
 Photos = Callable[..., Path]
@@ -53,7 +52,7 @@ def test_the_table_holds_the_proposals_of_every_image(photos: Photos, tmp_path: 
     source = photos(3, height=120, width=160)
     (source / "cat" / "bad.jpg").write_bytes(b"\xff\xd8\xff no image")
     put(source / "dog" / "thin.jpg", height=6, width=40)
-    result = make_set("boxes", source, tmp_path / "out", workers=2)
+    result = cuewise.make("boxes", source, tmp_path / "out", workers=2)
     assert result["table"] == str(tmp_path / "out" / "boxes.csv")
     assert (result["made"], [b["path"] for b in result["broken"]]) == (7, ["cat/bad.jpg"])
     data = open_data(str(source))
@@ -78,16 +77,16 @@ def test_the_table_holds_the_proposals_of_every_image(photos: Photos, tmp_path: 
 @pytest.mark.slow
 def test_it_resumes_to_the_same_bytes(photos: Photos, tmp_path: Path) -> None:
     source = photos(4, height=64, width=64)
-    make_set("boxes", source, tmp_path / "whole", workers=0)
-    first = make_set("boxes", source, tmp_path / "parts", workers=0, limit=3)
-    again = make_set("boxes", source, tmp_path / "parts", workers=2)
+    cuewise.make("boxes", source, tmp_path / "whole", workers=0)
+    first = cuewise.make("boxes", source, tmp_path / "parts", workers=0, limit=3)
+    again = cuewise.make("boxes", source, tmp_path / "parts", workers=2)
     assert (first["made"], again["made"], again["skipped"]) == (3, 5, 3)
     for name in ("boxes.csv", "manifest.jsonl"):
         assert (tmp_path / "parts" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
-    assert make_set("boxes", source, tmp_path / "whole")["made"] == 0
+    assert cuewise.make("boxes", source, tmp_path / "whole")["made"] == 0
     with pytest.raises(UserError, match=r"started with settings\.k = 50, now it is 5"):
-        make_set("boxes", source, tmp_path / "whole", set={"k": 5})
-    make_set("boxes", source, tmp_path / "whole", set={"k": 5}, overwrite=True, workers=0)
+        cuewise.make("boxes", source, tmp_path / "whole", set={"k": 5})
+    cuewise.make("boxes", source, tmp_path / "whole", set={"k": 5}, overwrite=True, workers=0)
     assert max(len(r["parameters"]["boxes"]) for r in rows(tmp_path / "whole")) == 5
 
 
@@ -96,12 +95,12 @@ def test_pretraining_finds_the_table_of_the_same_images(photos: Photos, tmp_path
     source = photos(3, height=64, width=64)
     data, copy = open_data(str(source)), open_data(str(photos(3, name="copy", height=64, width=64)))
     assert isinstance(box_source("proposals", data), ProposedBoxes)
-    make_set("boxes", source, tmp_path / "few", workers=0, limit=2)
-    make_set("boxes", source, tmp_path / "other", workers=0, set={"k": 3})
+    cuewise.make("boxes", source, tmp_path / "few", workers=0, limit=2)
+    cuewise.make("boxes", source, tmp_path / "other", workers=0, set={"k": 3})
     assert (
         recalled(data) is None
     )  # neither a part of the images nor other settings are what pretraining would propose
-    make_set("boxes", source, tmp_path / "out", workers=0)
+    cuewise.make("boxes", source, tmp_path / "out", workers=0)
     found = box_source("proposals", data.select([0, 2]))
     assert isinstance(found, TableBoxes)
     assert found.file == tmp_path / "out" / "boxes.csv"
@@ -124,7 +123,7 @@ def test_a_run_says_where_its_boxes_come_from(
                                "epochs": 1, "steps": 1, "workers": "0", "set": ["moco.queue=16"]}  # fmt: skip
     cuewise.pretrain(str(source), out=str(tmp_path / "a"), **options)
     assert "boxes: proposals, made for every view anew" in capsys.readouterr().err
-    make_set("boxes", source, tmp_path / "out", workers=0)
+    cuewise.make("boxes", source, tmp_path / "out", workers=0)
     cuewise.pretrain(str(source), out=str(tmp_path / "b"), **options)
     assert f"boxes: {tmp_path / 'out' / 'boxes.csv'}, 8 images with boxes" in capsys.readouterr().err
 

@@ -16,11 +16,11 @@ import psutil
 import pytest
 from make_files import rows, tree
 
+import cuewise
 from cuewise.cues import registry
 from cuewise.cues.cue import Cue
 from cuewise.data import decode
 from cuewise.errors import Interrupted, UserError
-from cuewise.makers.run import make_set
 from cuewise.makers.store import Store
 
 Photos = Callable[..., Path]
@@ -61,7 +61,7 @@ def run_slowly(source: Path, out: Path, shards: int | None) -> None:
 
     registry.CUES.all = with_cue("slow", wait)  # type: ignore[method-assign]
     try:
-        make_set("slow", source, out, workers=2, shards=shards)
+        cuewise.make("slow", source, out, workers=2, shards=shards)
     except BaseException as error:
         out.with_suffix(".said").write_text(f"{type(error).__name__}: {error}")
 
@@ -98,7 +98,7 @@ def gone(children: list[psutil.Process]) -> None:
 def test_kill_9_of_the_whole_run_again_and_again(photos: Photos, tmp_path: Path, cue: Any) -> None:
     cue("slow", slow)
     source, out = photos(40), tmp_path / "out"
-    make_set("slow", source, tmp_path / "once", workers=0)
+    cuewise.make("slow", source, tmp_path / "once", workers=0)
     seen: dict[Path, tuple[int, int]] = {}
     for more in (5, 20):
         have = len(images(out))
@@ -117,7 +117,7 @@ def test_kill_9_of_the_whole_run_again_and_again(photos: Photos, tmp_path: Path,
                 facts.st_ino,
                 facts.st_mtime_ns,
             )
-    result = make_set("slow", source, out, workers=2)
+    result = cuewise.make("slow", source, out, workers=2)
     assert result["skipped"] == len(seen)
     assert result["made"] == 80 - len(seen)
     assert all((p.stat().st_ino, p.stat().st_mtime_ns) == facts for p, facts in seen.items())
@@ -128,7 +128,7 @@ def test_kill_9_of_the_whole_run_again_and_again(photos: Photos, tmp_path: Path,
 def test_kill_9_while_shards_are_filled(photos: Photos, tmp_path: Path, cue: Any) -> None:
     cue("slow", slow)
     source, out = photos(30), tmp_path / "out"
-    make_set("slow", source, tmp_path / "once", workers=0, shards=25)
+    cuewise.make("slow", source, tmp_path / "once", workers=0, shards=25)
     run = start(source, out, shards=25)
     until(lambda: (out / "shards-000.tar").exists() and len(staged(out)) >= 5)
     children = psutil.Process(run.pid).children()
@@ -137,7 +137,7 @@ def test_kill_9_while_shards_are_filled(photos: Photos, tmp_path: Path, cue: Any
     gone(children)
     there = set(range(25)) | {int(path.name.split("-")[0]) for path in staged(out)}
     first = (out / "shards-000.tar").stat()
-    result = make_set("slow", source, out, workers=1, shards=25)
+    result = cuewise.make("slow", source, out, workers=1, shards=25)
     assert result["skipped"] == len(there)
     assert (out / "shards-000.tar").stat().st_ino == first.st_ino
     assert tree(out) == tree(tmp_path / "once")
@@ -149,7 +149,7 @@ def test_a_kill_between_any_two_steps_of_one_image(
 ) -> None:
     """Stop before each write, note and rename in turn: what is visible is whole, and never made again."""
     source = photos(2)
-    make_set("gaussian", source, tmp_path / "once", workers=0)
+    cuewise.make("gaussian", source, tmp_path / "once", workers=0)
     real = {"write": Path.write_bytes, "journal": os.write, "replace": os.replace}
     for step in range(3, 16):
         out, count = tmp_path / f"out{step}", 0
@@ -169,11 +169,11 @@ def test_a_kill_between_any_two_steps_of_one_image(
             patch.setattr(os, "write", stop_at("journal"))
             patch.setattr(os, "replace", stop_at("replace"))
             with pytest.raises(SystemExit):
-                make_set("gaussian", source, out, workers=0)
+                cuewise.make("gaussian", source, out, workers=0)
         visible = {path: path.stat().st_ino for path in images(out)}
         for path in visible:
             decode(path.read_bytes(), path.name)
-        result = make_set("gaussian", source, out, workers=0)
+        result = cuewise.make("gaussian", source, out, workers=0)
         assert result["skipped"] == len(visible)
         assert all(path.stat().st_ino == number for path, number in visible.items())
         assert tree(out) == tree(tmp_path / "once")
@@ -181,7 +181,7 @@ def test_a_kill_between_any_two_steps_of_one_image(
 
 def test_a_line_cut_off_in_a_journal_counts_for_nothing(photos: Photos, tmp_path: Path) -> None:
     source, out = photos(2), tmp_path / "out"
-    make_set("gaussian", source, out, workers=0)
+    cuewise.make("gaussian", source, out, workers=0)
     whole = tree(out)
     lines = (out / "manifest.jsonl").read_bytes().splitlines()
     (out / "manifest.jsonl").unlink()
@@ -189,7 +189,7 @@ def test_a_line_cut_off_in_a_journal_counts_for_nothing(photos: Photos, tmp_path
     journal.mkdir()
     noted = b'{"item": 0, "rows": [' + lines[0] + b"]}\n"
     (journal / "1.jsonl").write_bytes(noted + b'{"item": 1, "rows": [' + lines[1][:40])
-    result = make_set("gaussian", source, out, workers=0)
+    result = cuewise.make("gaussian", source, out, workers=0)
     assert (result["made"], result["skipped"]) == (3, 1)
     assert tree(out) == whole
 
@@ -209,7 +209,7 @@ def test_ctrl_c_says_how_to_resume(photos: Photos, tmp_path: Path, cue: Any) -> 
     assert "run the same command again to resume" in said
     gone(children)
     before = len(images(out))
-    assert make_set("slow", source, out, workers=1)["skipped"] == before
+    assert cuewise.make("slow", source, out, workers=1)["skipped"] == before
 
 
 @pytest.mark.kill
@@ -223,10 +223,10 @@ def test_a_killed_worker_is_replaced(photos: Photos, tmp_path: Path, cue: Any) -
         return slow(image, rng)
 
     cue("slow", once)
-    result = make_set("slow", photos(10), tmp_path / "out", workers=2)
+    result = cuewise.make("slow", photos(10), tmp_path / "out", workers=2)
     assert flag.exists()
     assert (result["made"], result["broken"]) == (20, [])
-    make_set("slow", tmp_path / "photos", tmp_path / "once", workers=0)
+    cuewise.make("slow", tmp_path / "photos", tmp_path / "once", workers=0)
     assert tree(tmp_path / "out") == tree(tmp_path / "once")
 
 
@@ -241,7 +241,7 @@ def test_an_image_that_ends_every_worker_is_left_out(photos: Photos, tmp_path: P
     source = photos(4)
     photos(1, name="photos/odd", height=33, width=33)
     (source / "odd" / "dog" / "000.jpg").unlink()
-    result = make_set("slow", source, tmp_path / "out", workers=2)
+    result = cuewise.make("slow", source, tmp_path / "out", workers=2)
     assert result["made"] == 8
     assert [b["path"] for b in result["broken"]] == ["odd/cat/000.jpg"]
     assert "ended its worker process 3 times" in result["broken"][0]["why"]
@@ -257,7 +257,7 @@ def test_workers_that_never_live_are_an_error(photos: Photos, tmp_path: Path, cu
 
     cue("slow", deadly)
     with pytest.raises(UserError, match="worker processes ended 10 times in a row"):
-        make_set("slow", photos(10), tmp_path / "out", workers=2)
+        cuewise.make("slow", photos(10), tmp_path / "out", workers=2)
 
 
 @pytest.mark.slow
@@ -279,10 +279,10 @@ def test_a_full_disk_is_reported_and_the_run_resumes_later(
         with pytest.raises(
             UserError, match=r"disk is full .*; free some space and run the same command again"
         ):
-            make_set("gaussian", source, out, workers=workers)
+            cuewise.make("gaussian", source, out, workers=workers)
     assert images(out)
-    make_set("gaussian", source, out, workers=workers)
-    make_set("gaussian", source, tmp_path / "once", workers=0)
+    cuewise.make("gaussian", source, out, workers=workers)
+    cuewise.make("gaussian", source, tmp_path / "once", workers=0)
     assert tree(out) == tree(tmp_path / "once")
 
 
@@ -294,8 +294,8 @@ def test_a_full_disk_at_the_very_end(photos: Photos, tmp_path: Path, monkeypatch
     with monkeypatch.context() as patch:
         patch.setattr("cuewise.makers.finish.write_rows", full)
         with pytest.raises(UserError, match="disk is full"):
-            make_set("gaussian", source, out, workers=0)
-    assert make_set("gaussian", source, out, workers=0)["skipped"] == 4
+            cuewise.make("gaussian", source, out, workers=0)
+    assert cuewise.make("gaussian", source, out, workers=0)["skipped"] == 4
     assert len(rows(out)) == 4
 
 
@@ -306,7 +306,7 @@ def test_two_at_once_are_refused(photos: Photos, tmp_path: Path, cue: Any) -> No
     try:
         until(lambda: len(images(out)) >= 2)
         with pytest.raises(UserError, match=f"being written by process {run.pid} on"):
-            make_set("slow", source, out, workers=1)
+            cuewise.make("slow", source, out, workers=1)
     finally:
         run.kill()
         run.join()
@@ -319,5 +319,5 @@ def test_no_worker_survives_an_error(photos: Photos, tmp_path: Path, monkeypatch
     monkeypatch.setattr(Store, "put", refuse)
     before = set(psutil.Process().children())
     with pytest.raises(UserError, match="Read-only file system"):
-        make_set("gaussian", photos(5), tmp_path / "out", workers=2)
+        cuewise.make("gaussian", photos(5), tmp_path / "out", workers=2)
     assert set(psutil.Process().children()) <= before

@@ -19,13 +19,12 @@ from cuewise.cues.registry import cue
 from cuewise.data import open_data
 from cuewise.errors import UserError
 from cuewise.makers.maker import item_seed
-from cuewise.makers.run import make_set
 
 Photos = Callable[..., Path]
 
 
 def test_mirrors_the_tree_with_a_true_manifest(photos: Photos, tmp_path: Path) -> None:
-    result = make_set("gaussian", photos(3), tmp_path / "out", workers=1, seed=7)
+    result = cuewise.make("gaussian", photos(3), tmp_path / "out", workers=1, seed=7)
     assert (result["made"], result["skipped"], result["broken"]) == (6, 0, [])
     made, source = open_data(str(tmp_path / "out")), open_data(str(tmp_path / "photos"))
     assert made.classes == ("cat", "dog")
@@ -55,62 +54,62 @@ def test_the_verb_stays_a_verb(photos: Photos, tmp_path: Path) -> None:
 def test_any_number_of_workers_gives_the_same_bytes(photos: Photos, tmp_path: Path) -> None:
     source = photos(6)
     for workers in (0, 1, 3):
-        make_set("patch", source, tmp_path / f"w{workers}", workers=workers)
+        cuewise.make("patch", source, tmp_path / f"w{workers}", workers=workers)
     assert tree(tmp_path / "w0") == tree(tmp_path / "w1") == tree(tmp_path / "w3")
 
 
 def test_again_does_nothing_and_more_resumes(photos: Photos, tmp_path: Path) -> None:
     source, out = photos(4), tmp_path / "out"
-    assert make_set("gaussian", source, out, workers=0, limit=3)["made"] == 3
+    assert cuewise.make("gaussian", source, out, workers=0, limit=3)["made"] == 3
     before = {name: (out / name).stat().st_mtime_ns for name in tree(out)}
-    again = make_set("gaussian", source, out, workers=0, limit=3)
+    again = cuewise.make("gaussian", source, out, workers=0, limit=3)
     assert (again["made"], again["skipped"]) == (0, 3)
     assert before == {name: (out / name).stat().st_mtime_ns for name in tree(out)}
-    more = make_set("gaussian", source, out, workers=0)
+    more = cuewise.make("gaussian", source, out, workers=0)
     assert (more["made"], more["skipped"]) == (5, 3)
     assert all((out / n).stat().st_mtime_ns == t for n, t in before.items() if n.startswith("cat"))
-    make_set("gaussian", source, tmp_path / "once", workers=0)
+    cuewise.make("gaussian", source, tmp_path / "once", workers=0)
     assert tree(out) == tree(tmp_path / "once")
 
 
 def test_a_lost_or_cut_file_is_made_again(photos: Photos, tmp_path: Path) -> None:
     source, out = photos(3), tmp_path / "out"
-    make_set("gaussian", source, out, workers=0)
+    cuewise.make("gaussian", source, out, workers=0)
     whole = tree(out)
     (out / "cat" / "001.png").unlink()
     (out / "dog" / "002.png").write_bytes(b"")
-    assert make_set("gaussian", source, out, workers=0)["made"] == 2
+    assert cuewise.make("gaussian", source, out, workers=0)["made"] == 2
     assert tree(out) == whole
 
 
 def test_changed_settings_are_refused_by_name(photos: Photos, tmp_path: Path) -> None:
     source, out = photos(2), tmp_path / "out"
-    make_set("gaussian", source, out, workers=0, set=["sigma=2"])
+    cuewise.make("gaussian", source, out, workers=0, set=["sigma=2"])
     before = tree(out)
     with pytest.raises(UserError, match=r"settings\.sigma = 2, now it is 3"):
-        make_set("gaussian", source, out, workers=0, set=["sigma=3"])
+        cuewise.make("gaussian", source, out, workers=0, set=["sigma=3"])
     with pytest.raises(UserError, match=r'kind = "gaussian", now it is "patch"'):
-        make_set("patch", source, out, workers=0)
+        cuewise.make("patch", source, out, workers=0)
     put(source / "cat" / "new.jpg")
     with pytest.raises(UserError, match=r"source.count = 4, now it is 5"):
-        make_set("gaussian", source, out, workers=0, set=["sigma=2"])
+        cuewise.make("gaussian", source, out, workers=0, set=["sigma=2"])
     assert tree(out) == before
 
 
 def test_overwrite_with_settings_that_are_refused_removes_nothing(photos: Photos, tmp_path: Path) -> None:
     source, out = photos(2), tmp_path / "out"
-    make_set("patch", source, out, workers=0)
+    cuewise.make("patch", source, out, workers=0)
     before = tree(out)
     with pytest.raises(UserError):
-        make_set("patch", source, out, workers=0, overwrite=True, set=["patch_size=9:3"])
+        cuewise.make("patch", source, out, workers=0, overwrite=True, set=["patch_size=9:3"])
     assert tree(out) == before
 
 
 def test_overwrite_removes_what_was_made_and_nothing_else(photos: Photos, tmp_path: Path) -> None:
     source, out = photos(2), tmp_path / "out"
-    make_set("gaussian", source, out, workers=0, format="jpeg")
+    cuewise.make("gaussian", source, out, workers=0, format="jpeg")
     (out / "cat" / "notes.txt").write_text("mine")
-    make_set("patch", source, out, workers=0, overwrite=True)
+    cuewise.make("patch", source, out, workers=0, overwrite=True)
     assert (out / "cat" / "notes.txt").read_text() == "mine"
     assert not list(out.rglob("*.jpg"))
     assert len(list(out.rglob("cat/*.png"))) == 2
@@ -122,10 +121,10 @@ def test_folders_that_are_not_ours_are_left_alone(photos: Photos, tmp_path: Path
     (tmp_path / "full" / "thesis.txt").write_text("dear")
     for overwrite in (False, True):
         with pytest.raises(UserError, match="not empty"):
-            make_set("gaussian", source, tmp_path / "full", overwrite=overwrite)
+            cuewise.make("gaussian", source, tmp_path / "full", overwrite=overwrite)
     for place in (source, source / "cat", source / "new", tmp_path):
         with pytest.raises(UserError, match=r"contains the other|not empty"):
-            make_set("gaussian", source, place)
+            cuewise.make("gaussian", source, place)
     assert len(open_data(str(source))) == 4
 
 
@@ -149,7 +148,7 @@ def test_odd_names_collisions_and_broken_files(tmp_path: Path) -> None:
     (source / "cl ass" / "cut.jpg").write_bytes(as_bytes(photo(1))[:300])
     (source / "cl ass" / "empty.jpg").write_bytes(b"")
     (source / "cl ass" / "text.png").write_bytes(b"no image at all")
-    result = make_set("gaussian", source, out, workers=1, format="webp")
+    result = cuewise.make("gaussian", source, out, workers=1, format="webp")
     assert result["made"] == len(odd) + 1
     assert {Path(b["path"]).name for b in result["broken"]} == {"cut.jpg", "empty.jpg", "text.png"}
     listed = rows(out)
@@ -173,7 +172,7 @@ def test_nothing_is_written_outside_whatever_an_archive_says(tmp_path: Path) -> 
             archive.writestr(name, as_bytes(photo(k)))
     box = tmp_path / "box"
     box.mkdir()
-    result = make_set("gaussian", tmp_path / "evil.zip", box / "out", workers=1)
+    result = cuewise.make("gaussian", tmp_path / "evil.zip", box / "out", workers=1)
     assert [path.name for path in box.iterdir()] == ["out"]
     assert not Path("/abs/evil.png").exists()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["box", "evil.zip"]
@@ -184,9 +183,9 @@ def test_broken_sources_are_tried_again_when_repaired(photos: Photos, tmp_path: 
     source, out = photos(2), tmp_path / "out"
     whole = (source / "cat" / "000.jpg").read_bytes()
     (source / "cat" / "000.jpg").write_bytes(whole[:200])
-    assert make_set("gaussian", source, out, workers=0)["made"] == 3
+    assert cuewise.make("gaussian", source, out, workers=0)["made"] == 3
     (source / "cat" / "000.jpg").write_bytes(whole)
-    again = make_set("gaussian", source, out, workers=0)
+    again = cuewise.make("gaussian", source, out, workers=0)
     assert (again["made"], again["skipped"], again["broken"]) == (1, 3, [])
 
 
@@ -195,13 +194,13 @@ def test_nothing_but_broken_files_is_an_error(photos: Photos, tmp_path: Path) ->
     for path in source.rglob("*.jpg"):
         path.write_bytes(path.read_bytes()[:250])
     with pytest.raises(UserError, match=r"none of the 4 images.*cat/000.jpg.*[Tt]runcated"):
-        make_set("gaussian", source, tmp_path / "out", workers=1)
+        cuewise.make("gaussian", source, tmp_path / "out", workers=1)
 
 
 def test_both_is_one_set_of_originals_and_results(photos: Photos, tmp_path: Path) -> None:
     source, out = photos(2), tmp_path / "out"
     put(source / "cat" / "000.anisotropic.png")  # would be the result of 000.jpg
-    make_set("anisotropic", source, out, workers=1, both=True)
+    cuewise.make("anisotropic", source, out, workers=1, both=True)
     union = open_data(str(out))
     assert len(union) == 10
     assert union.classes == ("cat", "dog")
@@ -212,18 +211,18 @@ def test_both_is_one_set_of_originals_and_results(photos: Photos, tmp_path: Path
         if kind == "original":
             assert (out / name).read_bytes() == (source / origin).read_bytes()
     with pytest.raises(UserError, match="--both"):
-        make_set("corrupted", source, tmp_path / "other", both=True)
+        cuewise.make("corrupted", source, tmp_path / "other", both=True)
 
 
 def test_dry_run_measures_and_writes_nothing(
     photos: Photos, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     source = photos(5)
-    result = make_set("anisotropic", source, tmp_path / "out", dry_run=True, workers=4)
+    result = cuewise.make("anisotropic", source, tmp_path / "out", dry_run=True, workers=4)
     assert not (tmp_path / "out").exists()
     assert result["images"] == result["files"] == 10
     assert result["seconds"] == pytest.approx(10 * result["seconds_per_image"] / 4)
-    make_set("anisotropic", source, tmp_path / "out", workers=0)
+    cuewise.make("anisotropic", source, tmp_path / "out", workers=0)
     written = sum(p.stat().st_size for p in (tmp_path / "out").rglob("*/*.png"))
     assert result["bytes"] == pytest.approx(written, rel=0.02)
     assert "ms per image" in capsys.readouterr().err
@@ -233,7 +232,7 @@ def test_dry_run_measures_and_writes_nothing(
 def test_corrupted_is_laid_out_like_imagenet_c(photos: Photos, tmp_path: Path) -> None:
     out = tmp_path / "out"
     given = ["corruption=fog,noise", "severity=1,5"]
-    make_set("corrupted", photos(2), out, workers=1, set=given)
+    cuewise.make("corrupted", photos(2), out, workers=1, set=given)
     folders = sorted(str(p.relative_to(out)) for p in out.glob("*/*/*") if p.is_dir())
     names = ("fog", "gaussian_noise", "impulse_noise", "shot_noise")
     assert folders == [f"{n}/{s}/{c}" for n in names for s in (1, 5) for c in ("cat", "dog")]
@@ -244,12 +243,12 @@ def test_corrupted_is_laid_out_like_imagenet_c(photos: Photos, tmp_path: Path) -
     expected = corrupt(source.image(0), "shot_noise", 5, corruption_rng(0, "cat/000.jpg", "shot_noise", 5))
     np.testing.assert_array_equal(open_data(str(out / "shot_noise" / "5")).image(0), expected)
     with pytest.raises(UserError, match="no corruption 'rain'"):
-        make_set("corrupted", photos(2), tmp_path / "o2", set=["corruption=rain"])
+        cuewise.make("corrupted", photos(2), tmp_path / "o2", set=["corruption=rain"])
 
 
 def test_cue_conflict_pairs_classes(photos: Photos, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    make_set("cue-conflict", photos(3), out, workers=1, set=["n=6"])
+    cuewise.make("cue-conflict", photos(3), out, workers=1, set=["n=6"])
     listed = rows(out)
     assert sorted((r["shape"], r["texture"]) for r in listed) == [("cat", "dog")] * 3 + [("dog", "cat")] * 3
     for row in listed:
@@ -264,7 +263,7 @@ def test_a_broken_texture_source_is_named(photos: Photos, tmp_path: Path) -> Non
     path = source / "dog" / "000.jpg"
     path.write_bytes(path.read_bytes()[:-200])
     with pytest.raises(UserError, match=r"dog/000\.jpg"):
-        make_set("cue-conflict", source, tmp_path / "out", workers=0)
+        cuewise.make("cue-conflict", source, tmp_path / "out", workers=0)
     row = json.loads(next((tmp_path / "out" / ".cuewise" / "journal").iterdir()).read_bytes().splitlines()[0])
     found = {r["source"]: r["broken"] for r in row["rows"]}
     assert all("dog/000.jpg" in why or name == "dog/000.jpg" for name, why in found.items())
@@ -275,7 +274,7 @@ def test_texture_records_its_patches(photos: Photos, tmp_path: Path) -> None:
 
     out = tmp_path / "out"
     given = ["patch=20", "neighbours=6", "random=4"]
-    make_set("texture", photos(1, height=32, width=44), out, workers=0, set=[*given, "size=24"])
+    cuewise.make("texture", photos(1, height=32, width=44), out, workers=0, set=[*given, "size=24"])
     source = open_data(str(tmp_path / "photos"))
     for row in rows(out):
         assert row["parameters"]["side"] == 20
@@ -291,16 +290,16 @@ def test_texture_records_its_patches(photos: Photos, tmp_path: Path) -> None:
 def test_subset_by_list(photos: Photos, tmp_path: Path) -> None:
     source = photos(2)
     (tmp_path / "list.txt").write_text("# one class\ndog the friend\n")
-    make_set("gaussian", source, tmp_path / "out", workers=0, subset=tmp_path / "list.txt")
+    cuewise.make("gaussian", source, tmp_path / "out", workers=0, subset=tmp_path / "list.txt")
     assert open_data(str(tmp_path / "out")).classes == ("dog",)
     (tmp_path / "list.json").write_text(json.dumps(["dog", "n01440764"]))
     with pytest.raises(UserError, match="1 of 2 classes are not there: n01440764"):
-        make_set("gaussian", source, tmp_path / "o2", subset=tmp_path / "list.json")
+        cuewise.make("gaussian", source, tmp_path / "o2", subset=tmp_path / "list.json")
 
 
 def test_grid_makes_one_folder_a_setting(photos: Photos, tmp_path: Path) -> None:
     (tmp_path / "grid.yaml").write_text("- {steps: 2}\n- {steps: 5}\n- {kind: robust, name: tukey}\n")
-    result = make_set("anisotropic", photos(1), tmp_path / "out", workers=0, grid=tmp_path / "grid.yaml")
+    result = cuewise.make("anisotropic", photos(1), tmp_path / "out", workers=0, grid=tmp_path / "grid.yaml")
     folders = sorted(p.name for p in (tmp_path / "out").iterdir())
     assert folders == ["anisotropic-steps=2", "anisotropic-steps=5", "tukey"]
     assert [r["made"] for r in result["sets"]] == [2, 2, 2]
@@ -318,18 +317,18 @@ def test_all_of_a_grid_is_checked_before_any_of_it_is_made(photos: Photos, tmp_p
     for entry, words in mistakes.items():
         (tmp_path / "grid.yaml").write_text(f"- {{steps: 2}}\n- {{steps: 5}}\n- {entry}\n")
         with pytest.raises(UserError, match=words):
-            make_set("anisotropic", source, out, workers=0, grid=tmp_path / "grid.yaml")
+            cuewise.make("anisotropic", source, out, workers=0, grid=tmp_path / "grid.yaml")
         assert not out.exists()
     (tmp_path / "grid.yaml").write_text("- {steps: 2, name: a}\n- {steps: 5, name: b}\n")
-    make_set("anisotropic", source, out / "b", workers=0, set=["steps=4"])
+    cuewise.make("anisotropic", source, out / "b", workers=0, set=["steps=4"])
     with pytest.raises(UserError, match=r"entry 2: .* was started with settings\.steps = 4, now it is 5"):
-        make_set("anisotropic", source, out, workers=0, grid=tmp_path / "grid.yaml")
+        cuewise.make("anisotropic", source, out, workers=0, grid=tmp_path / "grid.yaml")
     assert not (out / "a").exists()
 
 
 def test_shapes_take_no_source(photos: Photos, tmp_path: Path) -> None:
     with pytest.raises(UserError, match="make shapes takes no SRC: cuewise make shapes DST"):
-        make_set("shapes", photos(1), tmp_path / "out", workers=0)
+        cuewise.make("shapes", photos(1), tmp_path / "out", workers=0)
     assert not (tmp_path / "out").exists()
 
 
@@ -359,7 +358,7 @@ def test_the_terminal_names_what_cannot_be_used_and_counts_it(
     ("form", "magic"), [("jpeg:80", b"\xff\xd8"), ("webp", b"RIFF"), ("png", b"\x89PNG")]
 )
 def test_formats(photos: Photos, tmp_path: Path, form: str, magic: bytes) -> None:
-    make_set("gaussian", photos(1), tmp_path / "out", workers=0, format=form)
+    cuewise.make("gaussian", photos(1), tmp_path / "out", workers=0, format=form)
     file = next((tmp_path / "out" / "cat").iterdir())
     assert file.read_bytes().startswith(magic)
 
@@ -368,9 +367,9 @@ def test_formats(photos: Photos, tmp_path: Path, form: str, magic: bytes) -> Non
 def test_parquet_manifest_holds_the_same(photos: Photos, tmp_path: Path) -> None:
     parquet = pytest.importorskip("pyarrow.parquet")
     source, out = photos(3), tmp_path / "out"
-    make_set("gaussian", source, out, workers=0, manifest="parquet", limit=4)
-    make_set("gaussian", source, out, workers=0, manifest="parquet")
-    make_set("gaussian", source, tmp_path / "json", workers=0)
+    cuewise.make("gaussian", source, out, workers=0, manifest="parquet", limit=4)
+    cuewise.make("gaussian", source, out, workers=0, manifest="parquet")
+    cuewise.make("gaussian", source, tmp_path / "json", workers=0)
     found = parquet.read_table(out / "manifest.parquet").to_pylist()
     listed = rows(tmp_path / "json")
     for mine, other in zip(found, listed, strict=True):
@@ -378,14 +377,14 @@ def test_parquet_manifest_holds_the_same(photos: Photos, tmp_path: Path) -> None
         assert {k: mine[k] for k in other if k != "parameters"} == {
             k: v for k, v in other.items() if k != "parameters"
         }
-    make_set("gaussian", source, tmp_path / "once", workers=0, manifest="parquet")
+    cuewise.make("gaussian", source, tmp_path / "once", workers=0, manifest="parquet")
     assert tree(out) == tree(tmp_path / "once")
 
 
 def test_a_flat_set_is_not_joined_by_its_own_preview(tmp_path: Path) -> None:
     for k, name in enumerate(("preview.jpg", "b.jpg", "manifest.jpg")):
         put(tmp_path / "flat" / name, seed=k)
-    result = make_set("gaussian", tmp_path / "flat", tmp_path / "out", workers=0)
+    result = cuewise.make("gaussian", tmp_path / "flat", tmp_path / "out", workers=0)
     made = open_data(str(tmp_path / "out"))
     assert [made.name(i) for i in range(len(made))] == ["b.png", "manifest.png", "preview.png"]
     assert made.image(2).shape == (40, 48, 3)
@@ -412,12 +411,12 @@ def test_mistakes_are_reported_before_anything_is_written(
     photos: Photos, tmp_path: Path, options: dict[str, object], words: str
 ) -> None:
     with pytest.raises(UserError, match=words):
-        make_set("gaussian", photos(1), tmp_path / "out", **options)  # type: ignore[arg-type]
+        cuewise.make("gaussian", photos(1), tmp_path / "out", **options)  # type: ignore[arg-type]
     assert not list((tmp_path / "out").rglob("*.png"))
 
 
 def test_ranges_are_not_minutes_and_seconds(photos: Photos, tmp_path: Path) -> None:
-    make_set("anisotropic", photos(6), tmp_path / "out", workers=0, set=["steps=10:20"])
+    cuewise.make("anisotropic", photos(6), tmp_path / "out", workers=0, set=["steps=10:20"])
     steps = {row["parameters"]["steps"] for row in rows(tmp_path / "out")}
     assert steps <= set(range(10, 21))
     assert len(steps) > 1
@@ -430,11 +429,11 @@ def test_cue_conflict_through_a_network(photos: Photos, tmp_path: Path) -> None:
     save_encoder(load_encoder("cuewise/resnet-tiny?width=8", size=32), tmp_path / "encoder.safetensors")
     source, file = photos(2), str(tmp_path / "encoder.safetensors")
     with pytest.raises(UserError, match="style=gram needs model="):
-        make_set("cue-conflict", source, tmp_path / "a", set=["style=gram"])
+        cuewise.make("cue-conflict", source, tmp_path / "a", set=["style=gram"])
     with pytest.raises(UserError, match="model= has no meaning for style=quilt"):
-        make_set("cue-conflict", source, tmp_path / "a", set=[f"model={file}"])
+        cuewise.make("cue-conflict", source, tmp_path / "a", set=[f"model={file}"])
     with pytest.raises(UserError, match="block= has no meaning for style=gram"):
-        make_set("cue-conflict", source, tmp_path / "a", set=["style=gram", f"model={file}", "block=0.5"])
+        cuewise.make("cue-conflict", source, tmp_path / "a", set=["style=gram", f"model={file}", "block=0.5"])
     with pytest.raises(UserError, match="no style 'vgg'"):
-        make_set("cue-conflict", source, tmp_path / "a", set=["style=vgg"])
+        cuewise.make("cue-conflict", source, tmp_path / "a", set=["style=vgg"])
     assert not (tmp_path / "a").exists()

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import torch
 
+import cuewise
 from cuewise.audits.gradcam import grad_cam
 from cuewise.config import merge, resolve
 from cuewise.data import open_data
@@ -23,10 +24,8 @@ from cuewise.studies.labs import PHOTOGRAPHS, SHAPES, Lab
 from cuewise.studies.measures import TrainedArm, find_measure
 from cuewise.studies.measures.suppression import TUNING, curve
 from cuewise.studies.results import curves_of
-from cuewise.studies.run import run_studies
 from cuewise.studies.study import Study
 from cuewise.studies.table import Table
-from cuewise.train.pretrain import run_pretrain
 from cuewise.train.reload import load_config, load_method
 from cuewise.views import RECIPES, center
 from tests.studies.tiny import LAB
@@ -79,7 +78,7 @@ def test_every_arm_is_a_configuration_with_the_same_steps(study: Study, lab: Lab
 def trained(study: Study, name: str, place: Path, **more: object) -> TrainedArm:
     arm = next(a for a in study.arms(TINY) if a.name == name)
     config = merge(TINY.config(arm.settings, arm.method or "moco", 0, 1), {"batch_size": 32}, more)
-    run_pretrain([config], place / name.replace(" ", "-"))
+    cuewise.pretrain(out=place / name.replace(" ", "-"), set=config)
     return TrainedArm(place / name.replace(" ", "-"), TINY)
 
 
@@ -166,7 +165,7 @@ def test_arms_that_start_from_weights_keep_their_statistics(
         assert arm.settings["supervised"] == {"statistics": "fixed"}
     arm = adf_supervised.arms(lab)[0]
     config = merge(lab.config(arm.settings, arm.method, 0, 1), {"batch_size": 32})
-    run_pretrain([config], tmp_path / "second")
+    cuewise.pretrain(out=tmp_path / "second", set=config)
     find_measure("answers").take(TrainedArm(tmp_path / "second", lab))
     assert [t.fixed_norm for t in asked] == [False, True]
     optim = load_config(tmp_path / "second").optim
@@ -181,14 +180,15 @@ def test_a_learned_filter_is_an_arm(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(f"{where}.SALIENT", 4)
     own = {"critic_width": 8}
     network = {"method": "pix2pix", "model": "cuewise/unet?width=8", "size": 32, "batch_size": 16}
-    run_pretrain(
-        [{"data": TINY.base["data"], **network, "epochs": 1, "pix2pix": own, "workers": "0"}], tmp_path / "G"
+    cuewise.pretrain(
+        out=tmp_path / "G",
+        set={"data": TINY.base["data"], **network, "epochs": 1, "pix2pix": own, "workers": "0"},
     )
     lab = replace(TINY, generator=str(tmp_path / "G"))
     learned = next(a for a in adf_supervised.arms(lab) if a.name == adf_supervised.LEARNED)
     config = merge(lab.config(learned.settings, learned.method, 0, 1), {"batch_size": 32})
     folder = job_of(config, tmp_path, ()).folder
-    run_pretrain([config], Path(folder))
+    cuewise.pretrain(out=Path(folder), set=config)
     assert find_measure("answers").take(TrainedArm(Path(folder), lab))["before/clean"] >= 0
     weights = tmp_path / "G" / "encoder.safetensors"
     weights.write_bytes(weights.read_bytes()[:-4] + bytes(4))
@@ -200,7 +200,7 @@ def test_a_learned_filter_is_an_arm(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 def test_a_generator_that_no_study_uses_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="none of these studies has an arm with a learned filter"):
-        run_studies(["adf-ssl"], tmp_path / "out", generator=str(tmp_path))
+        cuewise.reproduce("adf-ssl", out=tmp_path / "out", generator=str(tmp_path))
 
 
 def test_the_curve_of_a_pretext_task(tmp_path: Path) -> None:

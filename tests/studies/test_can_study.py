@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
+import cuewise
 from cuewise.config import resolve
 from cuewise.encoders import load_encoder
 from cuewise.probes.tunings import TUNINGS
 from cuewise.studies import can, can_longtail
 from cuewise.studies.labs import PHOTOGRAPHS, SHAPES, Lab
 from cuewise.studies.measures import TrainedArm, find_measure
-from cuewise.train.pretrain import run_pretrain
 from tests.studies.tiny import LAB
 
 pytestmark = pytest.mark.slow
@@ -46,7 +46,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> dict[str, TrainedArm]:
     chosen = {arm.name: arm for arm in can.arms(TINY) if arm.name in ("CAN", "SimCLR-ViT", "MAE")}
     for name, arm in chosen.items():
         own = {**TINY.config(arm.settings, arm.method, 0, 1), "steps": 1}
-        run_pretrain([own, {"model": "cuewise/vit-tiny?width=64&depth=1"}], place / name)
+        cuewise.pretrain(out=place / name, set=own, model="cuewise/vit-tiny?width=64&depth=1")
     return {name: TrainedArm(place / name, TINY) for name in chosen}
 
 
@@ -61,8 +61,8 @@ def test_images_of_another_size_are_reconstructed_as_the_encoder_takes_them(
 def test_the_untrained_arm_stays_as_it_began(tmp_path: Path) -> None:
     arm = next(arm for arm in can.arms(TINY) if arm.name == can.UNTRAINED)
     config = TINY.config(arm.settings, arm.method, 0, 1)
-    run_pretrain([config], tmp_path / "a")
-    run_pretrain([{**config, "epochs": 2}], tmp_path / "b")
+    cuewise.pretrain(out=tmp_path / "a", set=config)
+    cuewise.pretrain(out=tmp_path / "b", set=config, epochs=2)
     one, two = (load_encoder(str(tmp_path / run)).backbone.state_dict() for run in "ab")
     assert max(float((one[key] - two[key]).abs().max()) for key in one) < 1e-29  # biases begin at 0
 
@@ -86,8 +86,7 @@ def test_the_arms_of_the_study_cost_less_than_simclr(tmp_path: Path) -> None:
     arms = {arm.name: arm for arm in can.arms(TINY)}
     flops = {}
     for name in ("CAN", "SimCLR-ViT"):
-        run_pretrain(
-            [{**TINY.config(arms[name].settings, arms[name].method, 0, 1), "steps": 1}], tmp_path / name
-        )
+        config = TINY.config(arms[name].settings, arms[name].method, 0, 1)
+        cuewise.pretrain(out=tmp_path / name, set=config, steps=1)
         flops[name] = find_measure("cost").take(TrainedArm(tmp_path / name, TINY))["gflops"]
     assert flops["CAN"] < flops["SimCLR-ViT"]

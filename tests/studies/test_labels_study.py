@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 import torch
 
+import cuewise
 from cuewise.config import resolve
 from cuewise.data import open_data
 from cuewise.studies import adf_labels
 from cuewise.studies.labs import SHAPES
 from cuewise.studies.measures import TrainedArm, find_measure
 from cuewise.train.labels import source_of, with_labels
-from cuewise.train.pretrain import run_pretrain
 from cuewise.train.reload import load_method
 from cuewise.views import center
 from tests.studies.tiny import LAB
@@ -47,7 +47,7 @@ def test_measures(tmp_path: Path) -> None:
     arms = {a.name: a for a in adf_labels.arms(lab)}
     for name in ("p = 0.6, gold 0.1", "p = 0.6, not corrected"):
         own = lab.config(arms[name].settings, "supervised", 0, 1)
-        run_pretrain([own, {"data": lab.base["data"], "batch_size": 16}], tmp_path / name)
+        cuewise.pretrain(*lab.base["data"], out=tmp_path / name, set=own, batch_size=16)
         found = find_measure("error").take(TrainedArm(tmp_path / name, lab))
         method, data = load_method(tmp_path / name).eval(), open_data(list(lab.sets["clean"]))
         images = torch.from_numpy(np.stack([center(data.image(i), 32) for i in range(len(data))]))

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 
+import cuewise
 from cuewise.audits.regions import space_of
 from cuewise.config import resolve
 from cuewise.data import open_data
@@ -17,7 +18,6 @@ from cuewise.probes.multilabel import MultiLabelProbe
 from cuewise.studies import hcl, oac
 from cuewise.studies.labs import PHOTOGRAPHS, SHAPES, Lab
 from cuewise.studies.measures import TrainedArm, find_measure
-from cuewise.train.pretrain import run_pretrain
 from cuewise.views import ViewParams, apply
 from cuewise.views.params import Crop
 from tests.studies.tiny import LAB
@@ -61,7 +61,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> dict[str, TrainedArm]:
     arms = {a.name: a for a in (*oac.arms(TINY), *hcl.arms(TINY))}
     for name in ("dilate", "λ = 0.1"):
         config = {**TINY.config(arms[name].settings, arms[name].method, 0, 1), "steps": 1}
-        run_pretrain([config], place / name)
+        cuewise.pretrain(out=place / name, set=config)
         found[name] = TrainedArm(place / name, TINY)
     return found
 

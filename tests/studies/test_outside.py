@@ -10,9 +10,8 @@ import pytest
 from cuewise.cli import main
 from cuewise.errors import UserError
 from cuewise.registry import member_modules
-from cuewise.studies.run import run_studies
 from cuewise.studies.study import choose, studies
-from tests.studies.tiny import LAB, STUDY
+from tests.studies.tiny import STUDY, studied
 
 pytestmark = pytest.mark.usefixtures("warm_start")
 
@@ -51,7 +50,7 @@ def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 @pytest.mark.slow
 @pytest.mark.usefixtures("in_process")
 def test_a_study_from_outside(module: str, tmp_path: Path) -> None:
-    found = run_studies([f"{module}:MINE"], tmp_path / "out", lab=LAB, seeds=2)
+    found = studied([f"{module}:MINE"], tmp_path / "out", seeds=2)
     assert "mine claim M1 (C)" in found
     study = json.loads((tmp_path / "out" / "results.json").read_text())["studies"]["mine"]
     assert study["quantities"] == ["clean", "norm"]

@@ -12,6 +12,7 @@ import pytest
 from PIL import Image
 from scipy import stats
 
+import cuewise
 from cuewise.cli import main
 from cuewise.config import merge
 from cuewise.errors import UserError
@@ -20,12 +21,12 @@ from cuewise.studies.jobs import ArmJob, departures, is_trained, job_of, run_job
 from cuewise.studies.labs import SHAPES, lab_of
 from cuewise.studies.plan import StudyPlan, spoken
 from cuewise.studies.results import table_of
-from cuewise.studies.run import in_precision, run_studies, with_method
+from cuewise.studies.run import in_precision, with_method
 from cuewise.studies.statistics import t_interval
 from cuewise.studies.study import Arm
 from cuewise.studies.timing import fitting_epochs
 from tests.conftest import photograph
-from tests.studies.tiny import LAB, LONG, STUDY
+from tests.studies.tiny import LAB, LONG, STUDY, studied
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("warm_start")]
 
@@ -36,7 +37,7 @@ ROOT = Path(__file__).parents[2]
 def done(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The tiny study, run once in two processes."""
     out = tmp_path_factory.mktemp("study") / "out"
-    result = run_studies([STUDY], out, lab=LAB, seeds=3, jobs="2")
+    result = studied([STUDY], out, seeds=3, jobs="2")
     assert set(result) == {"tiny claim 1 (B)", "tiny claim 2 (C)", "results", "report", "took"}
     return out
 
@@ -103,7 +104,7 @@ def test_arms_share_seed_and_order(done: Path) -> None:
 def test_a_second_call_trains_nothing(done: Path) -> None:
     before = {p: p.stat().st_mtime_ns for p in (done / "arms").rglob("*") if ".cuewise" not in p.parts}
     results = json.loads((done / "results.json").read_text())
-    run_studies([STUDY], done, lab=LAB, seeds=3)
+    studied([STUDY], done, seeds=3)
     again = json.loads((done / "results.json").read_text())
     assert again["trained_now"] == 0
     assert again["studies"] == results["studies"]
@@ -118,22 +119,22 @@ def test_another_study_finds_the_arms(done: Path) -> None:
     other = replace(STUDY, name="other", arms=lambda lab: [Arm("same", lab.negative(1.0), x=0)], measures=("clean",),
                     figures=(), claims=())  # fmt: skip
     count = len(list((done / "arms").iterdir()))
-    run_studies([other], done, lab=LAB, seeds=3)
+    studied([other], done, seeds=3)
     assert len(list((done / "arms").iterdir())) == count
-    run_studies([STUDY], done, lab=LAB, seeds=3)
+    studied([STUDY], done, seeds=3)
 
 
 @pytest.mark.usefixtures("in_process")
 def test_some_arms_only(done: Path) -> None:
-    run_studies([STUDY], done, lab=LAB, seeds=3, arms=["pa*"])
+    studied([STUDY], done, seeds=3, arms=["pa*"])
     found = json.loads((done / "results.json").read_text())
     study = found["studies"]["tiny"]
     assert [a["name"] for a in study["arms"]] == ["patch"]
     assert found["trained_now"] == 0
     assert {c["verdict"] for c in study["claims"]} == {"not measured"}
     with pytest.raises(UserError, match=r"--arms nothing: no arm has such a name; there are: plain, patch"):
-        run_studies([STUDY], done, lab=LAB, arms=["nothing"])
-    run_studies([STUDY], done, lab=LAB, seeds=3)
+        studied([STUDY], done, arms=["nothing"])
+    studied([STUDY], done, seeds=3)
 
 
 def test_precision_is_part_of_an_arm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -141,11 +142,11 @@ def test_precision_is_part_of_an_arm(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert short["precision"] == "32"
     assert job_of(plain, tmp_path, ()).folder != job_of(short, tmp_path, ()).folder
     with pytest.raises(UserError, match=r"--precision 8: auto, 32, bf16 or 16"):
-        run_studies([STUDY], tmp_path / "out", lab=LAB, precision="8")
+        studied([STUDY], tmp_path / "out", precision="8")
     monkeypatch.setattr("cuewise.train.distributed.cpu_has_bf16", lambda: False)
     monkeypatch.setattr("torch.cuda.is_available", lambda: False)
     with pytest.raises(UserError, match="no bf16 arithmetic"):
-        run_studies([STUDY], tmp_path / "out", lab=LAB, precision="bf16")
+        studied([STUDY], tmp_path / "out", precision="bf16")
     assert not (tmp_path / "out").exists()  # refused before anything is written
 
 
@@ -161,9 +162,9 @@ def test_another_method() -> None:
 @pytest.mark.usefixtures("in_process")
 def test_a_study_may_train_longer(tmp_path: Path) -> None:
     longer = replace(STUDY, name="longer", times=2)
-    run_studies([longer], tmp_path / "out", lab=LAB, seeds=1, arms=["plain"])
+    studied([longer], tmp_path / "out", seeds=1, arms=["plain"])
     assert json.loads((tmp_path / "out" / "results.json").read_text())["epochs"] == {"longer": 2}
-    run_studies([longer], tmp_path / "out", lab=LAB, seeds=1, arms=["plain"], epochs=1)  # said is said
+    studied([longer], tmp_path / "out", seeds=1, arms=["plain"], epochs=1)  # said is said
     found = json.loads((tmp_path / "out" / "results.json").read_text())
     assert found["epochs"] == {"longer": 1}
     assert found["trained_now"] == 1
@@ -174,7 +175,7 @@ def test_a_changed_protocol_measures_again_without_training(done: Path) -> None:
     lab = replace(LAB, sets={**LAB.sets, "clean": ["shapes:aligned?rho=1&n=48&part=test&size=32"]})
     files = len(list((done / "arms").rglob("measured/clean-*.json")))
     checkpoints = [p.stat().st_mtime_ns for p in (done / "arms").rglob("last.ckpt")]
-    run_studies([STUDY], done, lab=lab, seeds=3)
+    studied([STUDY], done, lab=lab, seeds=3)
     assert len(list((done / "arms").rglob("measured/clean-*.json"))) == 2 * files
     assert [p.stat().st_mtime_ns for p in (done / "arms").rglob("last.ckpt")] == checkpoints
 
@@ -218,14 +219,14 @@ def test_an_arm_of_other_settings_is_trained_again(tmp_path: Path) -> None:
 def test_a_failing_arm_says_why(tmp_path: Path) -> None:
     lab = replace(LAB, base={**LAB.base, "batch_size": 4096})
     with pytest.raises(UserError, match="batch"):
-        run_studies([STUDY], tmp_path / "out", lab=lab, seeds=1)
+        studied([STUDY], tmp_path / "out", lab=lab, seeds=1)
 
 
 def test_a_strange_folder_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "holiday.jpg").write_bytes(b"x")
     for overwrite in (False, True):
         with pytest.raises(UserError, match=r"not a study|did not write"):
-            run_studies([STUDY], tmp_path, lab=LAB, overwrite=overwrite)
+            studied([STUDY], tmp_path, overwrite=overwrite)
     assert (tmp_path / "holiday.jpg").exists()
 
 
@@ -241,11 +242,11 @@ def test_epochs_that_fit_a_budget() -> None:
 
 @pytest.mark.usefixtures("in_process")
 def test_a_budget_is_kept(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    run_studies([STUDY], tmp_path / "out", lab=LONG, seeds=1, budget=0.02)
+    studied([STUDY], tmp_path / "out", lab=LONG, seeds=1, budget=0.02)
     said = capsys.readouterr().err
     assert "--budget 0.02 minutes: 1 of 20 epochs" in said
     assert json.loads((tmp_path / "out" / "results.json").read_text())["epochs"] == {"tiny": 1}
-    run_studies([STUDY], tmp_path / "out", lab=LONG, seeds=1, budget=0.02)
+    studied([STUDY], tmp_path / "out", lab=LONG, seeds=1, budget=0.02)
     assert "timing" not in capsys.readouterr().err
 
 
@@ -341,7 +342,7 @@ def test_test_images_that_were_trained_on(pictures: Path) -> None:
     (said,) = cautions(lab_of(["photos"], ["val"], []), 5)
     assert "--val val, compared with --data: 2 of 14 test images are training images" in said
     with pytest.raises(UserError, match="--val photos: all of its 12 images are in --data as well"):
-        run_studies(["looc-color"], pictures / "out", data=["photos"], val=["photos"])
+        cuewise.reproduce("looc-color", out=pictures / "out", data="photos", val="photos")
     with pytest.raises(UserError, match="--ood val: all of its 14 images are in its first domain as well"):
         cautions(lab_of(["photos"], [], ["val", "val"]), 5)
     assert not (pictures / "out").exists()

@@ -19,8 +19,7 @@ import torch
 
 from cuewise.studies.jobs import job_of, run_job
 from cuewise.studies.measures import applicable
-from cuewise.studies.run import run_studies
-from tests.studies.tiny import LAB, LONG, STUDY
+from tests.studies.tiny import LAB, LONG, STUDY, studied
 
 pytestmark = pytest.mark.usefixtures("warm_start")
 
@@ -62,7 +61,7 @@ def test_a_kill_at_every_boundary(tmp_path: Path, kill_at: Callable[[int], list[
     """At every file that the command writes: settings, checkpoints, encoder, each measure, results, report."""
 
     def run(out: Path) -> None:
-        run_studies([ONE], out, lab=LAB, seeds=1)
+        studied([ONE], out, seeds=1)
 
     names = kill_at(10_000)
     run(tmp_path / "whole")
@@ -100,10 +99,9 @@ def test_a_kill_before_every_measure(tmp_path: Path) -> None:
 KILLED = """
 import sys
 from pathlib import Path
-from cuewise.studies.run import run_studies
 from tests.studies.test_resume import ONE
-from tests.studies.tiny import LONG
-run_studies([ONE], Path(sys.argv[1]), lab=LONG, seeds=1, jobs="2")
+from tests.studies.tiny import LONG, studied
+studied([ONE], Path(sys.argv[1]), lab=LONG, seeds=1, jobs="2")
 """
 
 
@@ -126,7 +124,7 @@ def test_resume_after_a_kill(tmp_path: Path) -> None:
     assert any(0 < n < 40 for n in begun.values())
     assert not (out / "results.json").exists()
 
-    run_studies([ONE], out, lab=LONG, seeds=1)
+    studied([ONE], out, lab=LONG, seeds=1)
     assert json.loads((out / "results.json").read_text())["trained_now"] >= 1
     whole = job_of(LONG.config({}, "simclr", 0, 20), tmp_path / "whole", ("clean",))
     run_job(whole, LONG)

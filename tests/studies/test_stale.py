@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from cuewise import UserError, make
+from cuewise import UserError, make, reproduce
 from cuewise.data.overlap import identity
 from cuewise.studies.claims import HELD, LEANING, Claim, above
 from cuewise.studies.jobs import digest_of_start, images_read, job_of
 from cuewise.studies.labs import SHAPES, TUNING, lab_of
 from cuewise.studies.measures.measure import find_measure
-from cuewise.studies.run import run_studies, with_method
+from cuewise.studies.run import with_method
 from cuewise.studies.table import Table
 from tests.audits.small_models import photos
 
@@ -98,7 +98,7 @@ def test_a_second_call_sees_changed_files(tmp_path: Path, monkeypatch: pytest.Mo
     before = identity((str(images),))
     (images / "ant" / "ant0.jpg").write_bytes((images / "ant" / "ant1.jpg").read_bytes())
     with pytest.raises(UserError, match="no study"):
-        run_studies(["nothing"], tmp_path / "o")
+        reproduce("nothing", out=tmp_path / "o")
     assert identity((str(images),)) != before
 
 
@@ -110,9 +110,9 @@ def test_options_that_could_not_act(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="two domains are called val"):
         lab_of(["photos"], [], ["a/val", "b/val", "c/val"])
     with pytest.raises(UserError, match="--budget or --epochs"):
-        run_studies(["ns-alpha"], tmp_path / "o", budget=10, epochs=100)
+        reproduce("ns-alpha", out=tmp_path / "o", budget=10, epochs=100)
     with pytest.raises(UserError, match="--epochs 0"):
-        run_studies(["ns-alpha"], tmp_path / "o", epochs=0)
+        reproduce("ns-alpha", out=tmp_path / "o", epochs=0)
     with pytest.raises(UserError, match="one method, which it chooses itself"):
         with_method(TUNING, "moco")
 

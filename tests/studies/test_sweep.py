@@ -15,11 +15,10 @@ from cuewise.report.study import read_figure
 from cuewise.studies.labs import SHAPES, TUNING, Lab, lab_of
 from cuewise.studies.ns_patch_grid import ends
 from cuewise.studies.results import figure_of
-from cuewise.studies.run import run_studies
 from cuewise.studies.study import Arm, choose
 from cuewise.studies.sweep import swept
 from cuewise.studies.table import Table
-from tests.studies.tiny import LAB, STUDY
+from tests.studies.tiny import STUDY, studied
 
 pytestmark = pytest.mark.usefixtures("warm_start")
 
@@ -107,7 +106,7 @@ def test_values_are_trained_and_stored(tmp_path: Path) -> None:
         sweep="alphas",
         arms=lambda lab: [Arm("plain", x=0), *(Arm("patch", lab.negative(a), x=a) for a in lab.alphas if a)],
     )
-    run_studies([study], tmp_path / "out", lab=LAB, seeds=1, values=["0", "2.5"], jobs="1")
+    studied([study], tmp_path / "out", seeds=1, values=["0", "2.5"], jobs="1")
     found = json.loads((tmp_path / "out" / "results.json").read_text())
     assert found["values"] == {"alphas": [0.0, 2.5]}
     assert found["studies"]["tiny"]["arms"][1]["settings"]["alpha"] == [2.5]

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from cuewise.config import resolve
+import cuewise
+from cuewise.config import merge, resolve
 from cuewise.studies import transfer
 from cuewise.studies.labs import SHAPES
 from cuewise.studies.measures import TrainedArm, find_measure
 from cuewise.studies.measures import downstream as measured
-from cuewise.train.pretrain import run_pretrain
 from tests.studies.tiny import LAB
 
 SCENES = "shapes:scenes?n=16&size=32"
@@ -51,7 +51,8 @@ def test_arms_train_and_measures_are_taken(tmp_path: Path, monkeypatch: pytest.M
         own = {"data": [SCENES], "batch_size": 8, "steps": 1, arm.method: {}}
         if arm.method in ("moco", "densecl", "hcl"):
             own[arm.method] = {"queue": 64}
-        run_pretrain([TINY.config(arm.settings, arm.method, 0, 1), own], tmp_path / arm.name)
+        config = merge(TINY.config(arm.settings, arm.method, 0, 1), own)
+        cuewise.pretrain(out=tmp_path / arm.name, set=config)
     trained = TrainedArm(tmp_path / "MoCo", TINY)
     found = {k: v for n in ("detect", "segment") for k, v in find_measure(n).take(trained).items()}
     assert set(found) == {"detect/ap50", "detect/ap", "segment/miou"}

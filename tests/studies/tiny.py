@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
+from cuewise import reproduce
+from cuewise.options import options_of
 from cuewise.studies.claims import Claim, PairedDifference, above
 from cuewise.studies.labs import SHAPES, Lab
+from cuewise.studies.run import run_studies
 from cuewise.studies.study import Arm, Figure, Study
 
 SMALL = "part=test&size=32"
@@ -51,3 +57,10 @@ STUDY = Study(
     figures=(Figure("clean", "Clean", "α", "accuracy", ("clean",), lambda lab: {"": ["plain", "patch"]}),),
 )
 LONG: Lab = replace(LAB, base={**LAB.base, "epochs": 20})
+
+
+def studied(names: Sequence[str | Study], out: Path, **options: Any) -> dict[str, Any]:
+    """Run in the laboratory above, with what `reproduce` declares for all that is not given."""
+    declared = (o for o in options_of(reproduce).values() if not o.required)
+    usual = {o.name: o.default if o.many is None else [] for o in declared}
+    return run_studies(names, out, **{"lab": LAB, **usual, **options})

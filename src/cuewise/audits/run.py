@@ -12,7 +12,7 @@ from typing import Any
 
 from torch import nn
 
-from cuewise.audits import plan, sets
+from cuewise.audits import LIMIT, plan, sets
 from cuewise.audits.audit import AUDITS, Audit, Finding, choose
 from cuewise.audits.coverage import coverages, said_of_all, uncovered
 from cuewise.audits.engine import Engine
@@ -23,7 +23,7 @@ from cuewise.audits.parquet import write_tables
 from cuewise.audits.prompt_spread import asked_with_prompts
 from cuewise.audits.ray_engine import RayEngine
 from cuewise.audits.saved import Saved
-from cuewise.audits.subject import AuditSettings, Subject
+from cuewise.audits.subject import Subject
 from cuewise.audits.subjects import AuditRequest, load_seeded, prepare, read_settings, wants_head
 from cuewise.data import Dataset
 from cuewise.data.class_names import listed
@@ -42,18 +42,18 @@ def audit_models(
     train: list[str],
     test: list[str],
     only: list[str],
-    size: int | None = None,
-    seed: int = 0,
-    device: str = "auto",
-    names: list[str] | None = None,
-    limit: int = AuditSettings.limit,
-    answers: str = "auto",
-    class_map: str | None = None,
-    prompts: str | None = None,
-    options: Mapping[str, str | None] | None = None,
-    workers: int | None = None,
-    engine: str = "local",
-    address: str | None = None,
+    size: int | None,
+    seed: int,
+    device: str,
+    names: list[str] | None,
+    limit: int,
+    answers: str,
+    class_map: str | None,
+    prompts: str | None,
+    options: Mapping[str, str | None],
+    workers: int | None,
+    engine: str,
+    address: str | None,
     unfinished: bool = False,
     started: Callable[[], None] = lambda: None,
 ) -> list[tuple[Path, dict[str, Any]]]:
@@ -76,7 +76,7 @@ def audit_models(
         "class-map": class_map,
         "prompts": prompts,
     }
-    typed |= options or {}
+    typed |= options
     request = AuditRequest(train, test, answers, seed, settings, _words(typed, limit, only))
     saved = Saved(out, started)
     runner = make_engine(engine, address, saved, workers)
@@ -90,6 +90,13 @@ def audit_models(
     finally:
         runner.close()
         sets.forget()
+
+
+def audit_pair(models: Sequence[str], out: Path, **options: Any) -> list[tuple[Path, dict[str, Any]]]:
+    """Two models for the report of another command: on this machine, each at its own size."""
+    here: dict[str, Any] = {"device": "auto", "workers": None, "engine": "local", "address": None}
+    own: dict[str, Any] = {"size": None, "seed": 0, "class_map": None, "prompts": None, "options": {}}
+    return audit_models(models, out, **here, **own, **options)
 
 
 def prepare_all(
@@ -332,7 +339,7 @@ def _recorded(data: Dataset, undecoded: Sequence[Sequence[str]]) -> dict[str, An
 
 def _words(options: Mapping[str, Any], limit: int, only: list[str]) -> tuple[str, ...]:
     given = [(f"--{k.replace('_', '-')}", str(v)) for k, v in options.items() if v not in (None, "auto")]
-    given += [("--limit", str(limit))] if limit != AuditSettings.limit else []
+    given += [("--limit", str(limit))] if limit != LIMIT else []
     given += [("--only", ",".join(only))] if only else []
     return tuple(word for pair in given for word in pair)
 

@@ -14,7 +14,7 @@ COLUMNS = ("subject", "image", "shape", "texture", "response")
 TABLE = f"a table of decisions: a CSV with the columns {','.join(COLUMNS)} and a row for each answer to a cue-conflict image"
 
 
-def score_decisions(file: Path, *, audit: str = "shape_bias", subject: str | None = None) -> dict[str, Any]:
+def score_decisions(file: Path, *, audit: str, subject: str | None) -> dict[str, Any]:
     """Shape bias of every subject of a CSV with the columns subject,image,shape,texture,response."""
     if audit != "shape_bias":
         raise UserError(f"--audit {audit}: decisions can be scored for shape_bias")

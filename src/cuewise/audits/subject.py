@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from cuewise.audits import LIMIT
 from cuewise.audits.answerer import Answerer, Ids, Unasked
 from cuewise.audits.change import Change
 from cuewise.audits.engine import Engine
@@ -33,7 +34,7 @@ Named = tuple[str, Dataset]
 class AuditSettings:
     """What the user may choose about the questions."""
 
-    limit: int = 200  # images of which changed copies are made; 0: all
+    limit: int = LIMIT  # images of which changed copies are made; 0: all
     class_map: ClassMap | None = None
     prompts: tuple[str, ...] = ()  # of models that answer by text
     options: Mapping[str, Any] = field(default_factory=dict)  # of single audits, as they declare them

@@ -33,8 +33,8 @@ class AuditRequest:
 
     train: list[str]
     test: list[str]
-    answers: str = "auto"
-    seed: int = 0
+    answers: str
+    seed: int
     settings: AuditSettings = field(default_factory=AuditSettings)
     words: tuple[str, ...] = ()  # options for the command that repeats the audit
 

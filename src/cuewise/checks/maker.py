@@ -10,11 +10,11 @@ from typing import Any
 
 from PIL import Image
 
+import cuewise
 from cuewise.checks.check import need
 from cuewise.data import open_data
 from cuewise.errors import UserError
 from cuewise.makers.maker import Maker
-from cuewise.makers.run import make_set
 
 SOURCE = "shapes?n=4&size=32"
 
@@ -22,7 +22,9 @@ SOURCE = "shapes?n=4&size=32"
 def made(kind: type[Maker], out: Path, **options: Any) -> dict[str, Any]:
     """Its set, from the defaults."""
     where = f"{kind.__module__}:{kind.__qualname__}"
-    return make_set(where, None if kind.has_source else SOURCE, out, seed=3, **options)
+    if kind.has_source:
+        return cuewise.make(where, out, seed=3, **options)
+    return cuewise.make(where, SOURCE, out, seed=3, **options)
 
 
 def files(folder: Path) -> dict[str, str]:

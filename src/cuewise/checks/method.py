@@ -19,7 +19,7 @@ from cuewise.errors import UserError
 from cuewise.methods import FACTS, Method, Negatives, Setup
 from cuewise.methods.hard import Hard
 from cuewise.train.cost import made_up_facts
-from cuewise.train.pretrain import run_pretrain
+from cuewise.train.pretrain import NEW, RESUMED, run_pretrain
 from cuewise.views import RECIPES
 
 CLASSES, SIZE, IMAGES = 4, 16, 24
@@ -209,12 +209,12 @@ def runs_and_resumes(kind: type[Method] | Case) -> None:
     common = small_run(case)
     with tempfile.TemporaryDirectory() as folder:
         run, again = Path(folder) / "run", Path(folder) / "again"
-        run_pretrain([common, {"steps": 1}], run)
+        run_pretrain([common, {"steps": 1}], run, NEW)
         need((run / "encoder.safetensors").exists(), "the run wrote no encoder")
         written = read_yaml(run / "config.yaml")
         need(case.name in written, f"config.yaml has no block {case.name}")
-        run_pretrain([written], again)
-        run_pretrain([common, {"steps": 2}], run, resume=True)
+        run_pretrain([written], again, NEW)
+        run_pretrain([common, {"steps": 2}], run, RESUMED)
 
 
 CHECKS = (

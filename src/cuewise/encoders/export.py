@@ -30,9 +30,7 @@ ENDINGS = {
 }
 
 
-def export_encoder(
-    run: str, format: str, out: Path, *, normalise: bool = False, overwrite: bool = False
-) -> dict[str, Any]:
+def export_encoder(run: str, format: str, out: Path, *, normalise: bool, overwrite: bool) -> dict[str, Any]:
     """Write the encoder in `format`; it is loaded back and compared before the file gets its name.
 
     The type of the file follows its ending. A card is written beside it: FILE.json for X.safetensors (as cuewise

@@ -68,11 +68,11 @@ class Inspected:
 def inspect_sets(
     data: Sequence[str],
     *,
-    only: Sequence[str] = (),
-    seed: int = 0,
-    workers: int = 0,
-    masks: str | None = None,
-    mask_value: int | None = None,
+    only: Sequence[str],
+    seed: int,
+    workers: int,
+    masks: str | None,
+    mask_value: int | None,
 ) -> list[Inspected]:
     """Every DATA as a set of its own; masks are those of all of them, by name."""
     if not data:

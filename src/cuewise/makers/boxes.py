@@ -41,11 +41,11 @@ class BoxTable(Maker):
     draws_images = False
     table = "boxes.csv"
     columns = ("image", "label", "xmin", "ymin", "xmax", "ymax", "score")
-    proposer: Annotated[str, "bing, given (annotated objects), or package.module:function (--with)"] = "bing"
+    proposer: Annotated[str, "what proposes them: bing, given, or package.module:function"] = "bing"
     k: Annotated[int, "maximum number of boxes per image"] = 50
     area: Annotated[tuple[float, float], "bing: bounds on a box, as shares of the image"] = (0.02, 0.40)
     overlap: Annotated[float, "bing: boxes that overlap a better one by more are left out; 1 keeps all"] = 0.5
-    fit: Annotated[str, "bing: DATA with boxes that a template is fitted on (--fit)"] = ""
+    fit: Annotated[str, "DATA with boxes that BING's template is fitted on"] = ""
     template: Annotated[
         str, "bing: a folder of boxes made with --fit, or a file with a template [the shipped one]"
     ] = ""

@@ -28,7 +28,7 @@ class Learned(Maker):
 
     name = "learned"
     summary = "less texture, by a trained generator (--method pix2pix)"
-    generator: Annotated[str, "the run folder of `cuewise pretrain --method pix2pix`"] = ""
+    generator: Annotated[str, "the run folder of `pretrain --method pix2pix`"] = ""
     weights: Annotated[str, "SHA-256 of its weights [those that are there]"] = ""
 
     def prepared(self, seed: int) -> Self:

@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import cuewise
 from cuewise.cluster import load_ray
@@ -32,32 +32,41 @@ Place = str | os.PathLike[str]
 Given = Mapping[str, Any] | Sequence[str] | None
 
 
+class NamedSetting(NamedTuple):
+    """A setting of the maker `kind` that was given by an option of its own."""
+
+    flag: str
+    kind: str
+    key: str
+    value: str
+
+
 def make_set(
     kind: str,
     src: Place | None,
     dst: Place,
     *,
-    set: Given = None,
-    extra: Mapping[str, str | None] | None = None,
-    format: str = "png",
-    shards: int | None = None,
-    manifest: str = "jsonl",
-    seed: int = 0,
-    workers: str | int = "auto",
-    limit: int | None = None,
-    dry_run: bool = False,
-    both: bool = False,
-    subset: Place | None = None,
-    grid: Place | None = None,
-    engine: str = "local",
-    address: str | None = None,
-    overwrite: bool = False,
+    set: Given,
+    named: Sequence[NamedSetting],
+    format: str,
+    shards: int | None,
+    manifest: str,
+    seed: int,
+    workers: str | int,
+    limit: int | None,
+    dry_run: bool,
+    both: bool,
+    subset: Place | None,
+    grid: Place | None,
+    engine: str,
+    address: str | None,
+    overwrite: bool,
 ) -> dict[str, Any]:
     """Make an image set of `kind` from SRC in the folder DST, resuming where an earlier run stopped.
 
-    set: settings of the maker. extra: settings that have an option of their own. shards: images per tar, instead of a tree
-    of files. limit: only the first images. both:
-    originals, too. subset: a file that lists classes, or a shipped list. grid: a YAML list of settings, one subfolder each.
+    set: settings of the maker. named: those that have an option of their own. shards: images per tar, instead of a tree of
+    files. limit: only the first images. both: originals, too. subset: a file that lists classes, or a shipped list.
+    grid: a YAML list of settings, one subfolder each.
     """
     if engine not in ("local", "ray"):
         raise UserError(f"engine {engine!r}: there are local and ray")
@@ -71,7 +80,6 @@ def make_set(
         raise UserError(f"limit {limit}: give 1 or more")
     check_form(manifest)
     form = Format.parse(format)
-    named = {key: value for key, value in (extra or {}).items() if value is not None}
     wanted = SetRequest(
         src, named, form, shards, manifest, seed, count, limit, dry_run, both, subset, ray, address, overwrite
     )
@@ -85,7 +93,7 @@ class SetRequest:
     """What was asked for, whatever the kind and its settings; see `make_set`."""
 
     src: Place | None
-    named: Mapping[str, str]  # settings that have an option of their own
+    named: Sequence[NamedSetting]
     form: Format
     shards: int | None
     manifest: str
@@ -172,29 +180,21 @@ def make_grid(wanted: SetRequest, kind: str, given: Given, grid: Place, folder: 
     }
 
 
-OPTIONS = {
-    "proposer": ("--with", "boxes"),
-    "fit": ("--fit", "boxes"),
-    "generator": ("--generator", "learned"),
-}
-
-
-def joined(kind: str, given: Given, named: Mapping[str, str]) -> Given:
+def joined(kind: str, given: Given, named: Sequence[NamedSetting]) -> Given:
     """--set with the settings that were given by options of their own; one that is given twice is an error."""
     if not named:
         return given
-    for key in named:
-        flag, own = OPTIONS[key]
-        if kind != own:
-            raise UserError(f"make {kind}: {flag} is for `make {own}`")
+    for one in named:
+        if kind != one.kind:
+            raise UserError(f"make {kind}: {one.flag} is for `make {one.kind}`")
     pairs = (
         dict(given)
         if isinstance(given, Mapping)
         else {t.partition("=")[0].strip(): t.partition("=")[2].strip() for t in given or ()}
     )
-    if twice := [key for key in named if key in pairs]:
+    if twice := [one.key for one in named if one.key in pairs]:
         raise UserError(f"make {kind}: {twice[0]} is given twice, by its option and by --set")
-    return {**pairs, **named}
+    return {**pairs, **{one.key: one.value for one in named}}
 
 
 def open_source(chosen: Maker, seed: int, src: Place | None, subset: Place | None) -> Dataset:

@@ -23,11 +23,11 @@ def write_embeddings(
     data: list[str],
     out: Path,
     *,
-    batch_size: int = 128,
-    size: int | None = None,
-    workers: str = "auto",
-    device: str = "auto",
-    overwrite: bool = False,
+    batch_size: int,
+    size: int | None,
+    workers: str,
+    device: str,
+    overwrite: bool,
 ) -> dict[str, Any]:
     """FILE.npz or FILE.parquet: features N×D, paths N, labels N (class names) when folders name them."""
     if out.suffix not in (".npz", ".parquet"):

@@ -42,10 +42,10 @@ class ProbeRequest:
     kind: ProbeKind
     train: list[str]
     test: list[str]
-    size: int | None = None
-    seed: int = 0
-    device: str = "auto"
-    keep: bool = True
+    size: int | None
+    seed: int
+    device: str
+    keep: bool
 
     def as_dict(self) -> dict[str, Any]:
         """What is written beside the result, and compared on --resume."""
@@ -62,7 +62,7 @@ class ProbeRequest:
 
 
 def measure(
-    asked: ProbeRequest, model: str, out: Path | None = None, *, paired: bool = False, untrained: bool = False
+    asked: ProbeRequest, model: str, out: Path | None, *, paired: bool, untrained: bool
 ) -> tuple[dict[str, Any], Task]:
     """The result of one encoder, and the task with its resampled scores and pictures.
 
@@ -104,12 +104,12 @@ def run_probe(
     *,
     train: list[str],
     test: list[str],
-    size: int | None = None,
-    seed: int = 0,
-    device: str = "auto",
-    keep: bool = True,
-    out: Path | None = None,
-    baseline: str | None = None,
+    size: int | None,
+    seed: int,
+    device: str,
+    keep: bool,
+    out: Path | None,
+    baseline: str | None,
     started: Callable[[], None] = lambda: None,
     **options: Any,
 ) -> dict[str, Any]:

@@ -11,7 +11,6 @@ from typing import Any
 from cuewise.audits.names import folder_names, short_names, unique_names
 from cuewise.audits.run import audit_models, comparison, finish
 from cuewise.audits.saved import unfinished
-from cuewise.audits.subject import AuditSettings
 from cuewise.data import open_data
 from cuewise.errors import UserError, nearest
 from cuewise.folders import hold_folder, is_embedded
@@ -60,13 +59,13 @@ def report_audits(
 
 
 def audit_into(
-    models: Sequence[Any], out: Path, *, overwrite: bool = False, reads: Sequence[str] = (), **options: Any
+    models: Sequence[Any], out: Path, *, overwrite: bool, reads: Sequence[str], **options: Any
 ) -> dict[str, Any]:
     """cuewise audit: a report in `out` over all models; an interrupted audit resumes.
 
     reads: models that must not lie in `out`. options: of `audit_models`
     """
-    masks = (options.get("options") or {}).get("masks")
+    masks = options["options"].get("masks")
     images = [*options["train"], *options["test"], *([masks] if masks else [])]
     resuming = unfinished(out)
     with hold_folder(out, "audit", resume=resuming, overwrite=overwrite, reads=reads, images=images) as held:
@@ -83,13 +82,14 @@ def compare_folders(
     folders: Sequence[Path],
     out: Path,
     *,
-    overwrite: bool = False,
-    names: Sequence[str] | None = None,
+    overwrite: bool,
+    names: Sequence[str],
+    typed: Sequence[str],
     **options: Any,
 ) -> dict[str, Any]:
     """cuewise compare: audits as they are; runs are audited first. Writes nowhere but below `out`.
 
-    options: of `audit_models`, for the runs
+    typed: options that were given and are for runs alone. options: of `audit_models`, for the runs
     """
     if len(folders) < 2:
         raise UserError("compare needs two or more run or audit folders")
@@ -101,11 +101,9 @@ def compare_folders(
             raise UserError(
                 f"{folder} is neither an audit (audit.json) nor a finished run (encoder.safetensors)"
             )
-    usual = {"limit": AuditSettings.limit, "answers": "auto", "device": "auto", "seed": 0}
-    given = [k for k, v in options.items() if v not in (None, [], {}) and v != usual.get(k)]
-    if given and not runs:
+    if typed and not runs:
         raise UserError(
-            f"--{given[0].replace('_', '-')} is for runs that are audited first, but all of these are already audits"
+            f"--{typed[0].replace('_', '-')} is for runs that are audited first, but all of these are already audits"
         )
     if twice := next((f for n, f in enumerate(folders) if f in folders[:n]), None):
         raise UserError(f"{twice} is given twice; compare takes each audit or run once")
@@ -113,7 +111,7 @@ def compare_folders(
     called = unique_names(list(names or short_names([str(f) for f in folders])), [str(f) for f in folders])
     if runs:
         options = _with_data(runs, options)
-    images = [*options.get("train", []), *options.get("test", [])]
+    images = [*options["train"], *options["test"]]
     with hold_folder(out, "comparison", overwrite=overwrite, reads=folders, images=images):
         if runs:
             audits |= _audit_runs(runs, [called[folders.index(f)] for f in runs], out, options)
@@ -145,7 +143,7 @@ def _meant(folder: Path) -> str:
 
 def _with_data(runs: Sequence[Path], options: Mapping[str, Any]) -> dict[str, Any]:
     """Options with the sets that were given, the runs' own labelled data, or none: the embedded shapes."""
-    chosen = {"train": [], "test": [], "only": [], **options}
+    chosen = dict(options)
     if not chosen["train"] and not chosen["test"]:
         chosen["train"], chosen["test"] = own_data(runs)
     return chosen
@@ -155,15 +153,15 @@ def _audit_runs(
     runs: Sequence[Path], names: Sequence[str], out: Path, options: Mapping[str, Any]
 ) -> dict[Path, dict[str, Any]]:
     """One audit of all runs, on the sets of the options."""
-    chosen = dict(options)
-    fitted, tested = (" ".join(chosen[k]) or "the embedded shapes" for k in ("train", "test"))
+    fitted, tested = (" ".join(options[k]) or "the embedded shapes" for k in ("train", "test"))
     print(
         f"auditing {len(runs)} runs: probes fitted on {fitted}, tested on {tested}",
         file=sys.stderr,
         flush=True,
     )
     place = out / "audits" if len(runs) > 1 else out / "audits" / folder_names(names)[0]
-    found = audit_models([str(r) for r in runs], place, names=list(names), **chosen)
+    here: dict[str, Any] = {"prompts": None, "engine": "local", "address": None}
+    found = audit_models([str(r) for r in runs], place, names=list(names), **here, **options)
     by_name = {d["model"]["name"]: {**d, "folder": str(f)} for f, d in found}
     return {run: by_name[name] for run, name in zip(runs, names) if name in by_name}
 

@@ -20,12 +20,12 @@ def inspect_data(
     data: Sequence[str],
     out: Path,
     *,
-    only: Sequence[str] = (),
-    seed: int = 0,
-    workers: str | int = "auto",
-    masks: str | None = None,
-    mask_value: int | None = None,
-    overwrite: bool = False,
+    only: Sequence[str],
+    seed: int,
+    workers: str | int,
+    masks: str | None,
+    mask_value: int | None,
+    overwrite: bool,
 ) -> dict[str, Any]:
     """Inspect every DATA as a set of its own."""
     from cuewise import __version__

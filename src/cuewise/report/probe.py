@@ -8,6 +8,8 @@ from typing import Any
 
 from cuewise.audits.names import short_names
 from cuewise.files import write_text
+from cuewise.folders import hold_folder
+from cuewise.probes.run import run_probe
 from cuewise.report.closing import folded
 from cuewise.report.galleries import image_html, is_strip
 from cuewise.report.markup import Html, alarm, clean, el, join, name_of, slug
@@ -20,6 +22,28 @@ from cuewise.train.environment import environment
 
 SIDE = 520
 MOST_SKIPPED = 50
+
+
+def probe_into(
+    kind: str,
+    model: Any,
+    out: Path,
+    *,
+    resume: bool,
+    overwrite: bool,
+    reads: Sequence[str],
+    images: Sequence[str],
+    **options: Any,
+) -> dict[str, Any]:
+    """cuewise probe --out: the result, its page, and what a later call resumes from.
+
+    reads, images: models and sets that must not lie in `out`. options: of `run_probe`
+    """
+    with hold_folder(out, "probe", resume=resume, overwrite=overwrite, reads=reads, images=images) as held:
+        result = run_probe(kind, model, out=out, started=held.started, **options)
+        page = write_probe_page(result, out)
+        held.finished()
+    return {**result, "report": str(page)}
 
 
 def write_probe_page(result: Mapping[str, Any], folder: Path) -> Path:

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from cuewise.audits.run import audit_models, comparison
+from cuewise.audits import LIMIT
+from cuewise.audits.run import audit_pair, comparison
 from cuewise.audits.watch import sampled
 from cuewise.encoders.load import load_whole
 from cuewise.errors import UserError
@@ -16,7 +17,7 @@ from cuewise.report.folders import own_data, report_audits
 from cuewise.train.reload import load_config
 
 AUDITS = ["shape_bias", "accuracy", "sketch", "silhouette", "color"]
-LIMIT, MOST = 200, 1000  # images of which changed copies are made, and of --val
+MOST = 1000  # images of --val
 
 
 def report_tuned(run: Path, test: Sequence[str]) -> dict[str, Any]:
@@ -56,7 +57,7 @@ def _asked(
     """Both audits; None, with the reason said, where nothing can be asked."""
     names = ["before", "after"]
     try:
-        return audit_models(
+        return audit_pair(
             [model, str(run)],
             run / "audits",
             train=train,

@@ -25,7 +25,7 @@ from cuewise.folders import HIDDEN, lock_folder, read_mark, write_mark
 from cuewise.options import texts
 from cuewise.studies.labs import Lab
 from cuewise.studies.measures import Quantities, TrainedArm, find_measure
-from cuewise.train.pretrain import run_pretrain
+from cuewise.train.pretrain import RESUMED, run_pretrain
 from cuewise.train.reload import progress_of
 
 WEIGHTS = (".safetensors", ".bin", ".pt", ".pth")
@@ -157,7 +157,7 @@ def train(job: ArmJob, folder: Path) -> None:
     # every value named, so that none is taken over from what is saved there
     config = resolve(job.config).as_dict()
     try:
-        run_pretrain([config], folder, resume=True)
+        run_pretrain([config], folder, RESUMED)
     except UserError as error:
         if "another configuration" not in str(error) and "checkpoint" not in str(error):
             raise
@@ -165,7 +165,7 @@ def train(job: ArmJob, folder: Path) -> None:
         for item in folder.iterdir():
             if item.name not in (HIDDEN, "seconds"):
                 shutil.rmtree(item) if item.is_dir() else item.unlink()
-        run_pretrain([config], folder, resume=True)
+        run_pretrain([config], folder, RESUMED)
 
 
 def take(job: ArmJob, lab: Lab, folder: Path) -> dict[str, Quantities]:

@@ -45,68 +45,61 @@ def run_studies(
     names: Sequence[str | Study],
     out: Path,
     *,
-    data: Sequence[str] = (),
-    val: Sequence[str] = (),
-    ood: Sequence[str] = (),
-    test: Sequence[str] = (),
-    budget: float | None = None,
-    seeds: int = ENOUGH_SEEDS,
-    epochs: int | None = None,
-    jobs: str = "auto",
-    arms: Sequence[str] = (),
-    values: Sequence[str] = (),
-    precision: str = "auto",
-    method: str | None = None,
-    model: str | None = None,
-    size: int | None = None,
-    generator: str | None = None,
-    overwrite: bool = False,
+    data: Sequence[str],
+    val: Sequence[str],
+    ood: Sequence[str],
+    test: Sequence[str],
+    budget: float | None,
+    seeds: int,
+    epochs: int | None,
+    jobs: str,
+    arms: Sequence[str],
+    values: Sequence[str],
+    precision: str,
+    method: str | None,
+    model: str | None,
+    size: int | None,
+    generator: str | None,
+    overwrite: bool,
     lab: Lab | None = None,
 ) -> dict[str, Any]:
     """All named studies in one lab; returns the verdicts. A second call resumes where the first stopped."""
     began = time.monotonic()
     identity.cache_clear()  # files may have changed since an earlier call in this process
-    if seeds < 1:
-        raise UserError(f"--seeds {seeds}: must be 1 or more ({ENOUGH_SEEDS} for intervals that can decide)")
-    if epochs is not None and epochs < 1:
-        raise UserError(f"--epochs {epochs}: must be 1 or more")
-    if epochs is not None and budget is not None:
-        raise UserError("--budget chooses the epochs: give --budget or --epochs")
+    refuse_lengths(seeds, epochs, budget)
     asked = for_one_lab(choose(names), names, test)
     base = lab or (tuning(model, data, val, ood, test) if asked[0].tunes else lab_of(data, val, ood))
-    own = {"model": model, "size": size}
-    lab = with_method(in_precision(base, precision), method)
-    lab = replace(lab, base=merge(lab.base, {k: v for k, v in own.items() if v is not None}))
+    lab = in_network(with_method(in_precision(base, precision), method), model, size)
     lab = swept(with_generator(lab, asked, generator), asked, values)
     chosen = only_arms(asked, lab, arms)
     check_folder(out, "study", resume=True, overwrite=overwrite)
     workers, threads = job_count(jobs)
-    if budget is not None and budget <= 0:
-        raise UserError(f"--budget {budget}: a number of minutes")
     warnings = cautions(lab, seeds)
     images = [spec for specs in lab.sets.values() for spec in specs]
     with hold_folder(out, "study", resume=True, overwrite=overwrite, images=images) as held:
-        place = out / "arms"
-        place.mkdir(exist_ok=True)
-        full = int(lab.base["epochs"])
-        lengths = {s.name: epochs or full * s.times for s in chosen}
-        if budget is not None:
-            full = budgeted(chosen, lab, out, seeds, full, budget, workers, threads)
-            lengths = {s.name: full * s.times for s in chosen}
-        plan = make_plan(chosen, lab, place, seeds, lengths)
-        print_plan(plan, chosen, workers, threads)
-        for text in warnings:
-            print(f"WARNING: {text}", file=sys.stderr)
-        try:
-            found, trained_now = work(plan, out, workers, threads, held.started)
-        except KeyboardInterrupt:
-            raise Interrupted(f"stopped; the same command resumes (finished arms are in {place})") from None
+        (out / "arms").mkdir(exist_ok=True)
+        lengths = lengths_of(chosen, lab, out, seeds, epochs, budget, workers, threads)
+        plan = make_plan(chosen, lab, out / "arms", seeds, lengths)
+        say_plan(plan, chosen, workers, threads, warnings)
+        found, trained_now = work(plan, out, workers, threads, held.started)
         took = time.monotonic() - began
         document = document_of(
             chosen, plan, found, took=took, trained_now=trained_now, budget=budget, warnings=warnings
         )
         document["values"] = {n: list(getattr(lab, n)) for n in {s.sweep for s in asked} if values}
         return write_results(document, out)
+
+
+def refuse_lengths(seeds: int, epochs: int | None, budget: float | None) -> None:
+    """An error for numbers that are none, or that exclude each other."""
+    if seeds < 1:
+        raise UserError(f"--seeds {seeds}: must be 1 or more ({ENOUGH_SEEDS} for intervals that can decide)")
+    if epochs is not None and epochs < 1:
+        raise UserError(f"--epochs {epochs}: must be 1 or more")
+    if epochs is not None and budget is not None:
+        raise UserError("--budget chooses the epochs: give --budget or --epochs")
+    if budget is not None and budget <= 0:
+        raise UserError(f"--budget {budget}: a number of minutes")
 
 
 def for_one_lab(asked: Sequence[Study], names: Sequence[str | Study], test: Sequence[str]) -> list[Study]:
@@ -129,6 +122,12 @@ def in_precision(lab: Lab, precision: str) -> Lab:
         return lab
     resolve_precision(precision, resolve_devices(str(lab.base.get("devices", "auto")))[0])
     return replace(lab, base=merge(lab.base, {"precision": precision}))
+
+
+def in_network(lab: Lab, model: str | None, size: int | None) -> Lab:
+    """The lab with that backbone and side of the views, where they are given."""
+    own = {"model": model, "size": size}
+    return replace(lab, base=merge(lab.base, {k: v for k, v in own.items() if v is not None}))
 
 
 def with_method(lab: Lab, method: str | None) -> Lab:
@@ -161,6 +160,23 @@ def job_count(text: str) -> tuple[int, int]:
     if not text.isdigit() or int(text) < 1:
         raise UserError(f"--jobs {text}: auto, or a number of arms to train side by side")
     return int(text), max(1, cores // int(text))
+
+
+def lengths_of(
+    chosen: Sequence[Study],
+    lab: Lab,
+    out: Path,
+    seeds: int,
+    epochs: int | None,
+    budget: float | None,
+    workers: int,
+    threads: int,
+) -> dict[str, int]:
+    """Epochs of each study's runs: as asked, as many as fit the budget, or the lab's own."""
+    full = int(lab.base["epochs"])
+    if budget is not None:
+        full = budgeted(chosen, lab, out, seeds, full, budget, workers, threads)
+    return {s.name: epochs or full * s.times for s in chosen}
 
 
 def budgeted(
@@ -210,20 +226,28 @@ def measured_images(chosen: Sequence[Study], lab: Lab) -> int:
     return sum(len(opened(tuple(lab.sets[r]))) for r in roles) + 2048
 
 
-def print_plan(plan: StudyPlan, chosen: Sequence[Study], workers: int, threads: int) -> None:
+def say_plan(
+    plan: StudyPlan, chosen: Sequence[Study], workers: int, threads: int, warnings: Sequence[str]
+) -> None:
     arms = sum(len(a) for a in plan.places.values())
     runs = f"{counted(len(plan.jobs), 'run')} of {spoken(plan.epochs.values())}"
     studies = counted(len(chosen), "study", "studies")
     text = f"{studies}, {counted(arms, 'arm')}, {counted(len(plan.seeds), 'seed')}: {runs}"
     print(f"{text}, {workers} at a time with {counted(threads, 'thread')} each", file=sys.stderr)
+    for caution in warnings:
+        print(f"WARNING: {caution}", file=sys.stderr)
 
 
 def work(
     plan: StudyPlan, out: Path, workers: int, threads: int, started: Callable[[], None]
 ) -> tuple[list[ByMeasure], int]:
     """The quantities of every job in the plan's order, and how many runs were not there yet."""
-    new = run_jobs(plan.jobs, plan.lab, out / "workers.log", workers, threads, "reproducing", started)
-    return [measured(job, plan.lab) for job in plan.jobs], new
+    try:
+        new = run_jobs(plan.jobs, plan.lab, out / "workers.log", workers, threads, "reproducing", started)
+        return [measured(job, plan.lab) for job in plan.jobs], new
+    except KeyboardInterrupt:
+        place = out / "arms"
+        raise Interrupted(f"stopped; the same command resumes (finished arms are in {place})") from None
 
 
 def run_jobs(

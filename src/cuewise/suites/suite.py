@@ -78,7 +78,9 @@ def _task(entry: Any, number: int, spec: str, seed: int, device: str) -> SuiteTa
         kind = make_kind(str(entry["probe"]), {k: v for k, v in entry.items() if k not in OWN})
     except UserError as error:
         raise UserError(f"{where}: {error}") from None
-    request = ProbeRequest(kind, texts(entry["train"]), texts(entry.get("test")), size, seed, device)
+    request = ProbeRequest(
+        kind, texts(entry["train"]), texts(entry.get("test")), size, seed, device, keep=True
+    )
     try:
         _check_places(request)
     except UserError as error:

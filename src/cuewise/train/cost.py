@@ -31,9 +31,7 @@ from cuewise.train.reload import is_run, load_config, load_method
 SECONDS = 1.0  # of measuring, after a warm-up
 
 
-def cost_of(
-    model: str | nn.Module, *, size: int | None = None, batch_size: int = 32, device: str = "auto"
-) -> dict[str, Any]:
+def cost_of(model: str | nn.Module, *, size: int | None, batch_size: int, device: str) -> dict[str, Any]:
     """The cost of a model, or of a run: its encoder's forward pass, and its method's own training step.
 
     A FLOP is one multiplication or one addition; matrix products, convolutions and attention are counted. The training

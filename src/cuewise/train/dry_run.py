@@ -22,20 +22,14 @@ from cuewise.train.loop import Run
 from cuewise.train.optim import set_rates
 from cuewise.train.phases import silver_of
 from cuewise.train.pictures import show_views
-from cuewise.train.pretrain import build, check_share, first_phase, planned
+from cuewise.train.pretrain import RunMode, build, check_share, first_phase, planned
 from cuewise.train.reload import progress_of
 
 MOST = 16  # images of the steps that are measured; memory grows in proportion to them
 
 
 def dry_run(
-    layers: Sequence[Mapping[str, Any]],
-    out: Path,
-    *,
-    resume: bool = False,
-    overwrite: bool = False,
-    extend: bool = False,
-    observers: Observers | None = None,
+    layers: Sequence[Mapping[str, Any]], out: Path, mode: RunMode, observers: Observers | None = None
 ) -> dict[str, Any]:
     """The checks of a run, its configuration, its first views, and its cost, measured on parts of its first batch.
 
@@ -43,7 +37,7 @@ def dry_run(
     """
     if dist.is_torchelastic_launched():
         raise UserError("--dry-run takes one process: start it without torchrun")
-    config, data, resuming = planned(layers, out, resume, overwrite, extend)
+    config, data, resuming = planned(layers, out, mode)
     accelerator, count = resolve_devices(config.devices)
     world = int(count) * config.num_nodes
     check_share(config, world)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -38,19 +38,25 @@ from cuewise.views.deferred import DeferredViews
 from cuewise.views.smallest import reduced
 
 
+@dataclass(frozen=True)
+class RunMode:
+    """What becomes of a run that is in the folder: continued from its last checkpoint (resume), for more epochs than were
+    planned, on the schedule of the longer run (extend), or replaced (overwrite)."""
+
+    resume: bool
+    overwrite: bool
+    extend: bool
+
+
+NEW = RunMode(resume=False, overwrite=False, extend=False)
+RESUMED = RunMode(resume=True, overwrite=False, extend=False)
+
+
 def run_pretrain(
-    layers: Sequence[Mapping[str, Any]],
-    out: Path,
-    *,
-    resume: bool = False,
-    overwrite: bool = False,
-    extend: bool = False,
-    observers: Observers | None = None,
+    layers: Sequence[Mapping[str, Any]], out: Path, mode: RunMode, observers: Observers | None = None
 ) -> dict[str, Any]:
-    """Train as the layers of options say; returns a summary. With `resume`, continue from the last checkpoint; with
-    `extend`, for more epochs than were planned, on the schedule of the longer run. `observers` measure the encoder while
-    it trains."""
-    config, data, resuming = planned(layers, out, resume, overwrite, extend)
+    """Train as the layers of options say; returns a summary. `observers` measure the encoder while it trains."""
+    config, data, resuming = planned(layers, out, mode)
     fabric = launch(config.devices, config.num_nodes, config.precision, config.loop.timeout_minutes)
     fabric.launch()
     keep_freed()
@@ -64,7 +70,7 @@ def run_pretrain(
     with (
         explain_full_disk(out, "resume with --resume from the last checkpoint"),
         explain_lost_process(fabric.world_size),
-        holding(out, fabric, resume, overwrite, reads) as held,
+        holding(out, fabric, mode, reads) as held,
     ):
         if corrected:
             estimate_confusion(run, config, out, data, held)
@@ -90,16 +96,14 @@ def images_of(config: Config) -> list[str]:
     return [*config.data, *config.val, *config.texture_data, *copies]
 
 
-def planned(
-    layers: Sequence[Mapping[str, Any]], out: Path, resume: bool, overwrite: bool, extend: bool
-) -> tuple[Config, Dataset, bool]:
+def planned(layers: Sequence[Mapping[str, Any]], out: Path, mode: RunMode) -> tuple[Config, Dataset, bool]:
     """The configuration, the images and whether a run is resumed; refused where RUN is there or is another one."""
-    if extend and not resume:
+    if mode.extend and not mode.resume:
         raise UserError("--extend trains a run longer: add --resume")
-    if resume and overwrite:
+    if mode.resume and mode.overwrite:
         raise UserError("--resume and --overwrite exclude each other: keep the run, or start it again")
-    started = check_folder(out, "run", resume=resume, overwrite=overwrite)
-    if resume and not started:
+    started = check_folder(out, "run", resume=mode.resume, overwrite=mode.overwrite)
+    if mode.resume and not started:
         print(f"WARNING: nothing to resume in {out}: starting a new run", file=sys.stderr)
     resuming = started and (out / "config.yaml").exists()
     # --steps stopped that run early, and says nothing of this one
@@ -120,14 +124,14 @@ def planned(
     if not started:
         refuse_inside(out, images_of(config))
     data = with_labels(config, usable_images(config, open_data(config.data)))
-    if not extend:
+    if not mode.extend:
         refuse_epochs(saved, config, layers)
     config = complete(config, len(data))
-    if extend and config.labels.correction != "none":
+    if mode.extend and config.labels.correction != "none":
         raise UserError(
             "--extend has no meaning with labels.correction: both phases must have the same length; train a new run"
         )
-    if saved is not None and extend:
+    if saved is not None and mode.extend:
         budget = saved["loop"].get("budget")
         if budget is not None and config.loop.budget <= budget:
             raise UserError(
@@ -169,15 +173,13 @@ def _with_later_settings(saved: dict[str, Any], images: int) -> dict[str, Any]:
 
 
 @contextmanager
-def holding(
-    out: Path, fabric: Any, resume: bool, overwrite: bool, reads: Sequence[str]
-) -> Iterator[HeldFolder | None]:
+def holding(out: Path, fabric: Any, mode: RunMode, reads: Sequence[str]) -> Iterator[HeldFolder | None]:
     """Hold RUN in the first process, the one that writes; all processes end where it is refused."""
     refusal, held = None, None
     with ExitStack() as stack:
         if fabric.is_global_zero:
             try:
-                holder = hold_folder(out, "run", resume=resume, overwrite=overwrite, reads=reads)
+                holder = hold_folder(out, "run", resume=mode.resume, overwrite=mode.overwrite, reads=reads)
                 held = stack.enter_context(holder)
             except UserError as error:
                 refusal = str(error)

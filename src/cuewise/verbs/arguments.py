@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from cuewise.errors import UserError
-from cuewise.options import COMMAS, SEEDS, One, Several, checked, texts
+from cuewise.options import COMMAS, SEEDS, One, Several, checked, options_of, texts
 from cuewise.results import Result as Result
 
 INPUT, MACHINE = "input", "machine"  # groups of options under --help
@@ -110,3 +110,9 @@ def optional(value: One | None) -> str | None:
 def several(value: str | Sequence[str] | None) -> list[str]:
     """Names, also as one text with commas."""
     return [name for text in texts(value) for name in text.split(",") if name]
+
+
+def departing(verb: Callable[..., Any], given: Mapping[str, Any]) -> list[str]:
+    """The names of what was given and is not the default that the verb declares."""
+    usual = {name: option.default for name, option in options_of(verb).items()}
+    return [name for name, value in given.items() if value not in (None, [], {}) and value != usual.get(name)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any
 
+from cuewise.audits import LIMIT
 from cuewise.options import OfKind, One, Several, texts, workers_asked
 from cuewise.verbs.arguments import (
     Address,
@@ -42,7 +43,7 @@ def audit(
     test: Tests = None,
     only: Audits = None,
     name: Names = None,
-    limit: Limit = 200,
+    limit: Limit = LIMIT,
     answers: Answers = "auto",
     class_map: ClassMap = None,
     prompts: Prompts = None,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any
 
+from cuewise.audits import LIMIT
 from cuewise.options import OfKind, One, Several, texts, workers_asked
 from cuewise.verbs.arguments import (
     Answers,
@@ -18,6 +19,7 @@ from cuewise.verbs.arguments import (
     Size,
     Tests,
     Workers,
+    departing,
     optional,
     several,
 )
@@ -35,7 +37,7 @@ def compare(
     test: Tests = None,
     only: Audits = None,
     name: Names = None,
-    limit: Limit = 200,
+    limit: Limit = LIMIT,
     answers: Answers = "auto",
     class_map: ClassMap = None,
     size: Size = None,
@@ -52,22 +54,25 @@ def compare(
     """
     from cuewise.report.folders import compare_folders
 
-    return Result(
-        compare_folders(
-            [Path(a) for a in audit],
-            Path(out),
-            overwrite=overwrite,
-            names=texts(name),
-            train=texts(train),
-            test=texts(test),
-            only=several(only),
-            limit=limit,
-            answers=answers,
-            class_map=optional(class_map),
-            size=size,
-            seed=seed,
-            device=device,
-            workers=workers_asked(workers),
-            options={key: optional(value) for key, value in options.items()},
-        )
+    given: dict[str, Any] = {
+        "train": texts(train),
+        "test": texts(test),
+        "only": several(only),
+        "limit": limit,
+        "answers": answers,
+        "class_map": optional(class_map),
+        "size": size,
+        "seed": seed,
+        "device": device,
+        "workers": workers_asked(workers),
+        "options": {key: optional(value) for key, value in options.items()},
+    }
+    found = compare_folders(
+        [Path(a) for a in audit],
+        Path(out),
+        overwrite=overwrite,
+        names=texts(name),
+        typed=departing(compare, given),
+        **given,
     )
+    return Result(found)

@@ -5,10 +5,23 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any
 
-from cuewise.options import SEEDS, OfKind, One
+from cuewise.options import SEEDS, OfKind, One, flag_of
 from cuewise.verbs.arguments import MACHINE, Address, Engine, Result, Settings, optional
 
 TOPIC = "images"
+MAKERS = OfKind("makers", "cuewise.makers", "cuewise.makers.registry:MAKERS", also="cuewise.cues")
+OWN = {  # options that are a setting of one maker, which says what they are
+    "with_": ("boxes", "proposer"),
+    "fit": ("boxes", "fit"),
+    "generator": ("learned", "generator"),
+}
+
+
+def help_of(option: str) -> str:
+    """The help of the setting that an option is."""
+    kind, key = OWN[option]
+    setting = MAKERS.options([kind])[key]
+    return f"of `make {kind}`: {setting.help}{setting.shown_default}"
 
 
 def make(
@@ -19,15 +32,11 @@ def make(
     set: Annotated[
         Settings,
         "settings of the maker as key=value, e.g. steps=20 (repeatable; `cuewise make KIND --help` lists them)",
-        OfKind("makers", "cuewise.makers", "cuewise.makers.registry:MAKERS", also="cuewise.cues"),
+        MAKERS,
     ] = None,
-    with_: Annotated[
-        str | None, "of `make boxes`: what proposes them: bing, given, or package.module:function [bing]"
-    ] = None,
-    fit: Annotated[One | None, "of `make boxes`: DATA with boxes that BING's template is fitted on"] = None,
-    generator: Annotated[
-        One | None, "of `make learned`: the run folder of `pretrain --method pix2pix`"
-    ] = None,
+    with_: Annotated[str | None, help_of("with_")] = None,
+    fit: Annotated[One | None, help_of("fit")] = None,
+    generator: Annotated[One | None, help_of("generator")] = None,
     format: Annotated[str, "png, jpeg or webp, with a quality as jpeg:90"] = "png",
     shards: Annotated[int | None, "write tar shards of this many images instead of a tree of files"] = None,
     manifest: Annotated[str, "the table of what was made: jsonl or parquet"] = "jsonl",
@@ -57,15 +66,16 @@ def make(
     cuewise make anisotropic photos smooth --set steps=20 --format jpeg:90 --limit 100
     cuewise make boxes photos boxes
     """
-    from cuewise.makers.run import make_set
+    from cuewise.makers.run import NamedSetting, make_set
 
+    own = {"with_": with_, "fit": optional(fit), "generator": optional(generator)}
     source, target = (None, src) if dst is None else (src, dst)
     found = make_set(
         kind,
         optional(source),
         str(target),
         set=set if set is None or isinstance(set, Mapping) else [*set],  # type: ignore[arg-type]
-        extra={"proposer": with_, "fit": optional(fit), "generator": optional(generator)},
+        named=[NamedSetting(flag_of(name), *OWN[name], v) for name, v in own.items() if v is not None],
         format=format,
         shards=shards,
         manifest=manifest,

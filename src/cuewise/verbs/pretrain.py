@@ -50,19 +50,19 @@ def pretrain(
     from cuewise.errors import UserError
     from cuewise.report.card import card_of_run
     from cuewise.train.distributed import ProcessGroup
-    from cuewise.train.pretrain import run_pretrain
+    from cuewise.train.pretrain import RunMode, run_pretrain
 
     layers, asked = layers_asked("pretrain", options, data, config, set)
     if pretrained and "model" not in asked:
         raise UserError("--pretrained belongs to --model: name the one whose weights to start from")
     if pretrained:
         asked["model"] = with_pretrained(asked["model"], pretrained)
-    asked_of_run: dict[str, Any] = {"resume": resume, "overwrite": overwrite, "extend": extend}
+    mode = RunMode(resume=resume, overwrite=overwrite, extend=extend)
     if dry_run:
         from cuewise.train.dry_run import dry_run as look_ahead
 
-        return Result(look_ahead(layers, Path(out), **asked_of_run, observers=observers()))
-    result = run_pretrain(layers, Path(out), **asked_of_run, observers=observers())
+        return Result(look_ahead(layers, Path(out), mode, observers()))
+    result = run_pretrain(layers, Path(out), mode, observers())
     first = ProcessGroup().rank == 0
     if first:
         card_of_run(Path(out))

@@ -50,31 +50,21 @@ def probe(
     cuewise probe segment runs/plain --train shapes:scenes?n=64 --baseline random --out probes/pixels
     """
     from cuewise.errors import UserError
-    from cuewise.folders import hold_folder
     from cuewise.probes.run import run_probe
-    from cuewise.report.probe import write_probe_page
+    from cuewise.report.probe import probe_into
 
-    given: dict[str, Any] = {
-        "size": size,
-        "seed": seed,
-        "device": device,
-        "keep": cache,
-        "baseline": baseline,
-        **options,
-    }
-    asked = specified(model, space, pretrained)
-    sets: dict[str, Any] = {"train": texts(train), "test": texts(test)}
+    asked, fitted, tested = specified(model, space, pretrained), texts(train), texts(test)
+    given: dict[str, Any] = {"train": fitted, "test": tested, "size": size, "seed": seed, "device": device}
+    given |= {"keep": cache, "baseline": baseline, **options}
     if out is None:
         if resume or overwrite:
             raise UserError(
                 "--resume and --overwrite belong to --out DIR, where a probe keeps what it has done"
             )
-        return Result(run_probe(kind, asked, **sets, **given))
-    place = Path(out)
-    reads, images = [str(model)] if isinstance(model, str | Path) else [], [*sets["train"], *sets["test"]]
-    images += texts(options.get("masks"))
-    with hold_folder(place, "probe", resume=resume, overwrite=overwrite, reads=reads, images=images) as held:
-        result = run_probe(kind, asked, **sets, **given, out=place, started=held.started)
-        page = write_probe_page(result, place)
-        held.finished()
-    return Result({**result, "report": str(page)})
+        return Result(run_probe(kind, asked, out=None, **given))
+    reads = [str(model)] if isinstance(model, str | Path) else []
+    images = [*fitted, *tested, *texts(options.get("masks"))]
+    found = probe_into(
+        kind, asked, Path(out), resume=resume, overwrite=overwrite, reads=reads, images=images, **given
+    )
+    return Result(found)

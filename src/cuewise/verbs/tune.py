@@ -58,7 +58,7 @@ def tune(
     from cuewise.report.card import card_of_run
     from cuewise.report.tuned import report_tuned
     from cuewise.train.distributed import ProcessGroup
-    from cuewise.train.pretrain import run_pretrain
+    from cuewise.train.pretrain import RunMode, run_pretrain
     from cuewise.train.tune import layers_of
 
     layers, asked = layers_asked("tune", options, data, config, set)
@@ -73,7 +73,8 @@ def tune(
     if not resume:
         refuse_inside(place, texts(test))
     full = layers_of(start, away, layers, place, resume=resume, begun=bool(config))
-    result = run_pretrain(full, place, resume=resume, overwrite=overwrite, observers=observers(texts(test)))
+    mode = RunMode(resume=resume, overwrite=overwrite, extend=False)
+    result = run_pretrain(full, place, mode, observers(texts(test)))
     first = ProcessGroup().rank == 0
     if first:
         card_of_run(place)
