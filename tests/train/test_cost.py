@@ -16,7 +16,7 @@ from cuewise.methods import Method, Setup, method, methods
 from cuewise.methods.masking import Draws
 from cuewise.train import cost as costs
 from cuewise.train.cost import flops, made_up
-from cuewise.train.pretrain import run_pretrain
+from cuewise.train.pretrain import NEW, run_pretrain
 from tests.methods.conftest import SMALL, TRANSFORMERS
 
 WIDTH, DEPTH, PATCHES = 64, 2, 16
@@ -129,7 +129,7 @@ def test_a_run_is_counted_with_its_own_step(tmp_path: Path, folder: Path) -> Non
 @pytest.mark.parametrize("name", sorted(methods()))
 def test_a_run_of_every_method_has_a_cost(name: str, tmp_path: Path) -> None:
     case = Case(methods()[name], SMALL[name], name in TRANSFORMERS)
-    run_pretrain([small_run(case), {"steps": 1}], tmp_path / "run")
+    run_pretrain([small_run(case), {"steps": 1}], tmp_path / "run", NEW)
     found = cost(tmp_path / "run", batch_size=2)
     assert found["method"] == name
     assert found["training_flops"] > found["forward_flops"] > 0
