@@ -337,3 +337,7 @@ def test_clean_continues_the_classifier_of_a_supervised_run(
     finally:
         (tmp_path / "moved").rename(train)
     assert "no longer there" in capsys.readouterr().err
+    checkpoint = Path(run) / "checkpoints" / "last.ckpt"
+    checkpoint.write_bytes(checkpoint.read_bytes()[:2000])
+    with pytest.raises(UserError, match="damaged"):  # not a new layer in its place
+        probe("finetune", run, **asked)  # type: ignore[arg-type]

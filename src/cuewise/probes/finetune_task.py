@@ -11,13 +11,14 @@ from torch import nn
 
 from cuewise.data import open_data
 from cuewise.errors import UserError
+from cuewise.methods import Method
 from cuewise.probes.finetune import FinetuneProbe
 from cuewise.probes.kinds import ProbeKind
 from cuewise.probes.task import Task
 from cuewise.probes.tuned import tuned_scores
 from cuewise.probes.tunings import tuning
 from cuewise.scores import Score
-from cuewise.train.reload import load_method, read_images
+from cuewise.train.reload import load_config, load_method, read_images
 
 
 @dataclass(frozen=True)
@@ -84,9 +85,12 @@ def learned_classifier(run: Path | None, classes: tuple[str, ...]) -> tuple[nn.L
     if run is None:
         return None, "the model is not a run"
     try:
-        head = load_method(run).own_classifier()
-    except UserError as error:  # e.g. its method is code from outside
+        kind = load_config(run).method_class
+    except UserError as error:  # its method is code from outside
         return None, str(error)
+    if kind.own_classifier is Method.own_classifier:
+        return None, f"{kind.name} learns none"
+    head = load_method(run).own_classifier()  # a checkpoint that is damaged or gone is an error
     if not isinstance(head, nn.Linear):
         return None, "the run has no linear classifier"
     try:
