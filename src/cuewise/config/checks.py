@@ -160,8 +160,9 @@ def _check_negatives(config: Config, kind: type[Method]) -> None:
     if config.num_negatives is not None:
         if config.num_negatives < 1:
             raise UserError(f"--num-negatives {config.num_negatives}: must be 1 or more")
-        if config.num_negatives > 1 and not all(n.is_image for n in kinds):
-            raise UserError("--num-negatives: there is one regular negative per image; leave it at 1")
+        others = [n.name for n in kinds if not n.is_image]
+        if config.num_negatives > 1 and others:
+            raise UserError(f"--num-negatives: there is one {others[0]} negative per image; leave it at 1")
     if config.alpha_mode is not None and config.alpha_mode not in kind.alpha_modes:
         modes = kind.alpha_modes
         why = (

@@ -118,6 +118,9 @@ class HCL(Method):
     def projector(self) -> nn.Module:
         return self.heads.mlps[0]
 
+    def own_spaces(self) -> Heads:
+        return self.heads
+
     @property
     def chance_loss(self) -> float:
         return (1 + self.settings.weight) * math.log(self.settings.queue + 1)

@@ -91,6 +91,9 @@ class LooC(Method):
         n = len(self.leave_out)
         return [0] if i == 0 else [i, *(j for j in range(n + 1) if j != i)]
 
+    def own_spaces(self) -> Heads:
+        return self.heads
+
     def similarity_networks(self) -> tuple[nn.Module, nn.Module]:
         """The head of the invariant space, and the same of the momentum network."""
         encoder, heads = self.key_network

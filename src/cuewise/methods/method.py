@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from cuewise.data import Batch, Dataset
 from cuewise.encoders import Encoder
 from cuewise.encoders.momentum import split_rows
+from cuewise.encoders.spaces import Heads
 from cuewise.errors import UserError
 from cuewise.objectives.nce import own_part
 from cuewise.registry import Registry, subclasses_of
@@ -193,6 +194,10 @@ class Method(nn.Module, ABC):
 
     def own_classifier(self) -> nn.Module | None:
         """From features to the classes of the training images, where the method learns it."""
+        return None
+
+    def own_spaces(self) -> Heads | None:
+        """Heads that are saved beside the encoder, each of which is an embedding space (`--space`)."""
         return None
 
     def take_confusion(self, confusion: Tensor) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 from cuewise.config import merge
 from cuewise.errors import UserError
+from cuewise.views import negative_kind
 
 Sets = Mapping[str, Sequence[str]]
 STIMULI = ("conflict", "sketch", "silhouette")  # what a trained classifier is asked about, beside photographs
@@ -69,7 +70,8 @@ class Lab:
 
     def negative(self, alpha: float, kind: str = "patch", **more: Any) -> dict[str, Any]:
         """The layer that turns a negative on."""
-        own = dict(self.patch) if kind == "patch" else {}
+        read = negative_kind(kind).reads
+        own = {option: value for option, value in self.patch.items() if option in read}
         return {"negatives": [kind], "alpha": [float(alpha)], **own, **more}
 
 

@@ -11,7 +11,7 @@ import torch.nn.functional as F
 from cuewise.data import Dataset
 from cuewise.encoders.embed import embed_dataset
 from cuewise.encoders.load import save_encoder
-from cuewise.encoders.spaces import Heads, save_heads
+from cuewise.encoders.spaces import save_heads
 from cuewise.objectives.neighbours import knn_votes
 from cuewise.scores import proportion
 
@@ -34,7 +34,7 @@ class EpochEnd:
                 step=run.step,
                 epochs=run.config.epochs,
             )
-            if isinstance(heads := getattr(run.method, "heads", None), Heads):
+            if (heads := run.method.own_spaces()) is not None:
                 save_heads(heads, run.folder, run.step)
             if self.val is not None and measure:
                 out = knn_leave_one_out(run, self.val) | classifier_accuracy(run, self.val)
