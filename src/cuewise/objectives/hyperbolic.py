@@ -3,6 +3,7 @@
 O. Ganea, G. Bécigneul, T. Hofmann, "Hyperbolic Neural Networks", NeurIPS 2018; V. Khrulkov et al., "Hyperbolic Image
 Embeddings", CVPR 2020. Everything is computed in double precision where the device has it and returned in the type of the
 input (at least float32): at norm 0.999/√c a float32 sum of squares has lost half of the distances' digits.
+The operations of the papers are all here, also those that training does not need, for work on embeddings (docs/objects.md).
 """
 
 from __future__ import annotations

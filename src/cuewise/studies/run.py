@@ -80,7 +80,7 @@ def run_studies(
         (out / "arms").mkdir(exist_ok=True)
         lengths = lengths_of(chosen, lab, out, seeds, epochs, budget, workers, threads)
         plan = make_plan(chosen, lab, out / "arms", seeds, lengths)
-        say_plan(plan, chosen, workers, threads, warnings)
+        print_plan(plan, chosen, workers, threads, warnings)
         found, trained_now = work(plan, out, workers, threads, held.started)
         took = time.monotonic() - began
         document = document_of(
@@ -226,7 +226,7 @@ def measured_images(chosen: Sequence[Study], lab: Lab) -> int:
     return sum(len(opened(tuple(lab.sets[r]))) for r in roles) + 2048
 
 
-def say_plan(
+def print_plan(
     plan: StudyPlan, chosen: Sequence[Study], workers: int, threads: int, warnings: Sequence[str]
 ) -> None:
     arms = sum(len(a) for a in plan.places.values())
