@@ -22,7 +22,8 @@ from cuewise.encoders.embed import evaluating
 from cuewise.encoders.encoder import Encoder
 from cuewise.encoders.spaces import Spaces
 from cuewise.train.reload import is_run, load_method
-from cuewise.views import RECIPES, Crop, Recipe, apply, center
+from cuewise.views import RECIPES, Recipe, apply, center
+from cuewise.views.negatives.texture import moved
 
 if TYPE_CHECKING:
     from cuewise.audits.measured import Measured
@@ -95,15 +96,8 @@ def pair_views(
     shown = apply(image, query, size)
     cut = patches.apply(shown, patches.sample(rng, size, size, size, patch))
     out = {"query": shown, "positive": apply(image, positive, size), "patch": cut}
-    side = min(LARGEST, height, width)
-    small = center(image, side)
-    texture = Texture()(small, rng)
-    crop = query.crop
-    y, x = side / height, side / width
-    top, left = min(round(crop.top * y), side - 1), min(round(crop.left * x), side - 1)
-    tall, wide = max(1, round(crop.height * y)), max(1, round(crop.width * x))
-    moved = Crop(top, left, min(tall, side - top), min(wide, side - left))
-    out["texture"] = apply(texture, replace(query, crop=moved), size)
+    texture = Texture()(center(image, min(LARGEST, height, width)), rng)
+    out["texture"] = apply(texture, moved(query, image.shape, texture.shape), size)
     return out
 
 

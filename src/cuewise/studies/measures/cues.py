@@ -74,7 +74,7 @@ def of_pairs(lab: Lab) -> dict[str, Any]:
     return {"pairs": {"patch": lab.patch, "views": lab.base.get("views"), "size": lab.base["size"]}}
 
 
-@measure("similarity", "mean cosine and spread of four kinds of pairs, in evaluation mode", "probe", version=2,
+@measure("similarity", "mean cosine and spread of four kinds of pairs, in evaluation mode", "probe", version=3,
          settings=of_pairs)  # fmt: skip
 def similarity(arm: TrainedArm) -> Quantities:
     """The same pairs for every arm."""
