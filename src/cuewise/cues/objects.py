@@ -19,7 +19,7 @@ from cuewise.cues.objects_kernel import PAD, SIDE, local_maxima, normed_gradient
 from cuewise.errors import UserError
 
 Floats = NDArray[np.float32]
-Boxes = NDArray[np.int32]  # N×4: xmin, ymin, xmax, ymax; the far edges are outside
+Corners = NDArray[np.int32]  # N×4: xmin, ymin, xmax, ymax; the far edges are outside
 Size = tuple[int, int]  # width, height of a window
 
 SIDES = (10, 20, 40, 80, 160, 320)
@@ -55,7 +55,7 @@ class Template:
 class Proposals:
     """Boxes, best first, with the log-odds that each covers an object."""
 
-    corners: Boxes  # N×4
+    corners: Corners  # N×4
     scores: Floats  # N
 
 
@@ -89,7 +89,7 @@ def propose(
     return Proposals(boxes[kept], scores[kept])
 
 
-def windows(image: Pixels, template: Template) -> tuple[Boxes, Floats]:
+def windows(image: Pixels, template: Template) -> tuple[Corners, Floats]:
     """All windows that are local maxima at their size, with calibrated scores, in no order."""
     boxes, scores = [np.zeros((0, 4), np.int32)], [np.zeros(0, np.float32)]
     for size, (v, t) in template.sizes.items():
@@ -100,7 +100,7 @@ def windows(image: Pixels, template: Template) -> tuple[Boxes, Floats]:
     return np.concatenate(boxes), np.concatenate(scores)
 
 
-def maxima(image: Pixels, size: Size, weights: Floats) -> tuple[Boxes, Floats] | None:
+def maxima(image: Pixels, size: Size, weights: Floats) -> tuple[Corners, Floats] | None:
     """Windows of that size that are local maxima, with the template's scores; None where the window does not fit."""
     gradients = shrunken_gradients(image, size)
     if gradients is None:
@@ -111,7 +111,7 @@ def maxima(image: Pixels, size: Size, weights: Floats) -> tuple[Boxes, Floats] |
     return boxes, scores[places[:, 0], places[:, 1]]
 
 
-def boxes_of(places: Any, width: int, height: int, shape: tuple[int, ...]) -> Boxes:
+def boxes_of(places: Any, width: int, height: int, shape: tuple[int, ...]) -> Corners:
     """Boxes in the image for places (y, x) of the template in the shrunken image."""
     across, down = width / (shape[1] - PAD), height / shape[0]
     left, top = np.rint(places[:, 1] * across), np.rint(places[:, 0] * down)
@@ -151,7 +151,7 @@ def intersection_over_union(boxes: Any, others: Any) -> NDArray[np.float64]:
     return np.asarray(both / np.maximum(union, 1e-9))
 
 
-def recall(found: Iterable[Boxes], wanted: Iterable[Boxes], k: int, least: float = 0.5) -> float:
+def recall(found: Iterable[Corners], wanted: Iterable[Corners], k: int, least: float = 0.5) -> float:
     """Share of the wanted boxes that one of the first k found in the same image covers with IoU of at least `least`."""
     hits = total = 0
     for boxes, truth in zip(found, wanted):

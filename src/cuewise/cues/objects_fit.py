@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cuewise.cues.forms import Pixels
-from cuewise.cues.objects import SIDES, Boxes, Size, Template, intersection_over_union, maxima
+from cuewise.cues.objects import SIDES, Corners, Size, Template, intersection_over_union, maxima
 from cuewise.cues.objects_kernel import PAD, SIDE, normed_gradients
 from cuewise.errors import UserError
 
@@ -18,7 +18,7 @@ NEGATIVES = 50  # random windows per image
 LEAST = 30  # windows that cover an object, for a size to be used
 
 
-def fit(images: Sequence[Pixels], boxes: Sequence[Boxes], rng: np.random.Generator) -> Template:
+def fit(images: Sequence[Pixels], boxes: Sequence[Corners], rng: np.random.Generator) -> Template:
     """A template from images (uint8 H×W×3) and their objects' boxes (N×4: xmin, ymin, xmax, ymax).
 
     Positives: every box in every window size that overlaps it by IoU > 0.5, and its mirror image. Negatives: random windows with
@@ -37,7 +37,7 @@ def fit(images: Sequence[Pixels], boxes: Sequence[Boxes], rng: np.random.Generat
 
 
 def calibrate(
-    images: Sequence[Pixels], boxes: Sequence[Boxes], template: NDArray[np.float32]
+    images: Sequence[Pixels], boxes: Sequence[Corners], template: NDArray[np.float32]
 ) -> dict[Size, tuple[float, float]]:
     """(v, t) for each window size that covers enough objects."""
     found: dict[Size, tuple[float, float]] = {}

@@ -22,10 +22,10 @@ from cuewise.errors import UserError
 
 Bytes = NDArray[np.uint8]
 Layers = list[tuple[Tensor, Tensor]]  # weight, bias of each convolution
-Step = tuple[int, int] | str  # input and output channels of a 3×3 convolution, or what happens between two
+Layer = tuple[int, int] | str  # input and output channels of a 3×3 convolution, or what happens between two
 
 
-def _plan(channels: int, *steps: int | str) -> tuple[Step, ...]:
+def _plan(channels: int, *steps: int | str) -> tuple[Layer, ...]:
     """Convolutions by their output channels, the first on `channels`."""
     outputs = [channels, *(step for step in steps if not isinstance(step, str))]
     pairs = iter(pairwise(outputs))
@@ -69,7 +69,7 @@ def convolutions(state: dict[str, Tensor], path: str | Path) -> Layers:
     return [(state[f"{name}.weight"].float(), state[f"{name}.bias"].float()) for name in names]
 
 
-def check(layers: Layers, plan: tuple[Step, ...], path: str | Path) -> Layers:
+def check(layers: Layers, plan: tuple[Layer, ...], path: str | Path) -> Layers:
     """The first layers, which must be the 3×3 convolutions of the plan."""
     wanted = [step for step in plan if not isinstance(step, str)]
     for i, (inputs, outputs) in enumerate(wanted):

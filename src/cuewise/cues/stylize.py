@@ -22,7 +22,7 @@ from cuewise.cues.style_statistics import mixed, transfer
 from cuewise.errors import UserError
 
 Bytes = NDArray[np.uint8]
-Method = Callable[[Bytes, Bytes, float], Bytes]  # (image, style image, strength) -> image
+Transfer = Callable[[Bytes, Bytes, float], Bytes]  # (image, style image, strength) -> image
 
 ENDINGS = {".png", ".jpg", ".jpeg", ".webp", ".bmp", ".tif", ".tiff", ".ppm", ".gif"}
 
@@ -80,7 +80,7 @@ class StyleDraw:
     strength: float
 
 
-def stylize(image: Bytes, style: Bytes, strength: float = 1.0, *, method: Method = transfer) -> Bytes:
+def stylize(image: Bytes, style: Bytes, strength: float = 1.0, *, method: Transfer = transfer) -> Bytes:
     """The image in the style of another one (both uint8, H×W×3); strength 0 returns the image, 1 the full style."""
     for what, array in (("image", image), ("style", style)):
         if array.dtype != np.uint8 or array.ndim != 3 or array.shape[2] != 3 or min(array.shape[:2]) < 8:
@@ -112,7 +112,7 @@ class Stylizer:
         if isinstance(styles, (str, Path)):
             styles = StyleFolder(styles)
         self.styles: StyleImages = DrawnStyles() if styles is None else styles
-        self.method: Method = AdaIN(encoder, decoder) if encoder and decoder else transfer
+        self.method: Transfer = AdaIN(encoder, decoder) if encoder and decoder else transfer
         self.precomputed = Path(precomputed) if precomputed is not None else None
         if self.precomputed is not None and not self.precomputed.is_dir():
             raise UserError(f"stylize: no folder {str(precomputed)!r} of precomputed copies")

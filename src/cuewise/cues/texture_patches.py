@@ -13,14 +13,14 @@ from cuewise.cues.forms import Pixels
 from cuewise.errors import UserError
 
 LEAST = 48  # the paper's smaller patch; smaller images are enlarged to it under the rule "paper"
-Boxes = tuple[tuple[int, int, int, int], tuple[int, int, int, int]]
+Windows = tuple[tuple[int, int, int, int], tuple[int, int, int, int]]
 
 
 @dataclass(frozen=True)
 class Places:
     """Where the two examples lie: `boxes` (top, left, side, side) on the image enlarged by `scale`."""
 
-    boxes: Boxes
+    boxes: Windows
     scale: float = 1.0
 
     def to_dict(self) -> dict[str, Any]:

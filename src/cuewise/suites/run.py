@@ -22,7 +22,7 @@ from cuewise.report.transfer import write_transfer_page
 from cuewise.suites.suite import HEADLINES, SuiteTask, read_suite
 from cuewise.train.environment import environment
 
-Measured = tuple[dict[str, Any], Draws]
+Scored = tuple[dict[str, Any], Draws]
 FORMAT = 1  # raise when a change of the code makes stored cells stale
 
 
@@ -84,7 +84,7 @@ def key(task: SuiteTask, model: str, weights: Any) -> str:
     return hashlib.sha256(content.encode()).hexdigest()[:10]
 
 
-def run_cell(cell: Cell, name: str) -> Measured:
+def run_cell(cell: Cell, name: str) -> Scored:
     """The stored result, or a new one; a task that this encoder cannot do is reported in the table."""
     if (cell.folder / "result.json").is_file():
         return read_measured(cell.folder)
@@ -98,7 +98,7 @@ def run_cell(cell: Cell, name: str) -> Measured:
     return found
 
 
-def table_rows(task: SuiteTask, cells: Sequence[Cell], measured: Sequence[Measured]) -> list[dict[str, Any]]:
+def table_rows(task: SuiteTask, cells: Sequence[Cell], measured: Sequence[Scored]) -> list[dict[str, Any]]:
     """A row per headline score: each encoder's value, and its difference from the first encoder."""
     results, draws = [r for r, _ in measured], [d for _, d in measured]
     names = dict.fromkeys(s["name"] for r in results for s in r["scores"])
