@@ -15,6 +15,7 @@ from cuewise.audits.changed import chance, protocol_of, right, share
 from cuewise.audits.figures import figure, series
 from cuewise.audits.keys import data_key
 from cuewise.audits.kinds import accuracy_kind
+from cuewise.audits.measures import answered
 from cuewise.audits.scenes import CHANGES
 from cuewise.audits.subject import Subject
 from cuewise.data import Dataset
@@ -101,7 +102,7 @@ def on_set(subject: Subject, name: str, data: Dataset, label: str) -> Score:
     protocol = f"{answerer.probe.protocol}; {name}, {known} of {len(data.classes)} classes"
     dropped = int((own < 0).sum())
     protocol += f"; {dropped} images of other classes left out" if dropped else ""
-    good = (own >= 0) & (answers != NO_ANSWER)
+    good = answered(own, answers)
     drawn = [float((a == own)[good].mean()) for a in answerer.drawn(found.features) if good.any()]
     return over_both(share(label, hits, protocol), drawn)
 
