@@ -322,7 +322,7 @@ def audit(
     model: a run folder, encoder.safetensors, torchvision/NAME, timm/NAME (add :FILE for weights), open_clip/NAME:FILE, hf:FOLDER, package.module:factory
     out: folder for audit.json, report.html and pictures
     train: labelled images that probes are fitted on; DATA?classes=imagenet100 (or a file) takes some classes [shapes]
-    test: images to score; with a role as in sketch=DATA (silhouette, texture, stylized, conflict, plain) [embedded sets]
+    test: images to score; with a role as in sketch=DATA (anagrams, conflict, corrupted, plain, shape, silhouette, stylized, texture) [embedded sets]
     only: audits to run, separated by commas (see `cuewise list audits`)
     name: names of the models in the report, one for each, in their order
     limit: images of which changed copies and, for similarity, pairs are made; 0 takes all [200]
@@ -373,7 +373,7 @@ def compare(
     audit: run or audit folders
     out: folder for report.html
     train: of runs: labelled images that probes are fitted on [the images they share, where labelled; else shapes]
-    test: images to score; with a role as in sketch=DATA (silhouette, texture, stylized, conflict, plain) [embedded sets]
+    test: images to score; with a role as in sketch=DATA (anagrams, conflict, corrupted, plain, shape, silhouette, stylized, texture) [embedded sets]
     only: audits to run, separated by commas (see `cuewise list audits`)
     name: names of the models in the report, one for each, in their order
     limit: images of which changed copies and, for similarity, pairs are made; 0 takes all [200]

@@ -8,11 +8,13 @@ from typing import get_type_hints
 
 import pytest
 
+from cuewise.audits.sets import known_roles
 from cuewise.config import Config
 from cuewise.cues.registry import CUES
 from cuewise.methods.method import METHODS
 from cuewise.options import options_of
 from cuewise.probes.kinds import PROBES
+from cuewise.verbs.audit import audit
 from cuewise.verbs.probe import probe as verb
 from cuewise.views.negatives import NEGATIVES
 
@@ -43,6 +45,14 @@ def test_filters() -> None:
     assert set(listed.split(", ")) == filters
     (listed,) = re.findall(r"--suppress ([\w\\|]+)`", (DOCS / "pretrain.md").read_text())
     assert set(listed.split(r"\|")) == filters
+
+
+def test_roles_of_test_sets() -> None:
+    (metadata, *_) = get_type_hints(audit, include_extras=True)["test"].__metadata__
+    (more,) = re.findall(r"with a role as in sketch=DATA \(([\w, ]+)\)", metadata)
+    assert {"sketch", *more.split(", ")} == set(known_roles())
+    page = (DOCS / "audit.md").read_text()
+    assert [role for role in known_roles() if f"`{role}=`" not in page and f"{role}=DATA" not in page] == []
 
 
 def test_probes() -> None:

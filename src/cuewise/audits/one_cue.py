@@ -38,10 +38,12 @@ def one_cue_audit(
     card: int,
     what: str = "",
     zoo: str = "",
+    embedded: str = "",
 ) -> Audit:
     """An audit on the sets given as NAME=DATA, or on changed copies of the base set.
 
-    title, meaning, card, zoo: of its scores (see `Kind`); what: the copies in words, where that is not the name
+    title, meaning, card, zoo: of its scores (see `Kind`); what: the copies in words, where that is not the name; embedded:
+    the split of the embedded shapes in which this cue is left
     """
     patterns = {f"{name}/accuracy": title, f"{name}/*/accuracy": f"{title}, {{}}"}
     panel = "Accuracy: accuracy"
@@ -59,6 +61,7 @@ def one_cue_audit(
         kinds,
         needs=partial(needs_of, kind=name, change=change),
         citation=citation,
+        roles={name: embedded},
     )
 
 

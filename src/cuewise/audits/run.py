@@ -77,7 +77,7 @@ def audit_models(
         "prompts": prompts,
     }
     typed |= options
-    request = AuditRequest(train, test, answers, seed, settings, _words(typed, limit, only))
+    request = AuditRequest(train, test, answers, seed, settings, _words(typed, limit, only), questions)
     saved = Saved(out, started)
     runner = make_engine(engine, address, saved, workers)
     sets.forget()

@@ -48,6 +48,7 @@ SHOWN = 8  # classes with examples
             "Share of the classes whose accuracy from texture alone is below twice the chance level (at least 2.5 %).",
         ),
     ),
+    roles={"texture": ""},
     needs=lambda subject: one_cue.needs_of(subject, "texture", COPY),
 )
 def texture_classes(subject: Subject) -> Finding:
