@@ -127,5 +127,5 @@ def gallery(subject: Subject, change: Change, kind: str, what: str) -> dict[str,
         true = answerer.classes[labels[i]] if labels[i] >= 0 else "another class"
         picture, badge = np.concatenate(list(pair), axis=1), "right" if answers[row] == labels[i] else "wrong"
         alt = f"an image of {true} and its {what} copy"
-        items.append(subject.item(picture, f"{kind}-{n}", f"{true}: said {answer}", badge, alt))
+        items.append(subject.item(picture, f"{kind}-{n}", f"{true}: answered {answer}", badge, alt))
     return {"title": f"Images and their {what} copies", "items": items}

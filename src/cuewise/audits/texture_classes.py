@@ -151,7 +151,7 @@ def examples(subject: Subject, answers: Answers, classes: list[str]) -> dict[str
         for kind, picture in shown.items():
             caption, badge, alt = name, "", f"an image of {name}"
             if kind == "texture":
-                caption, alt = f"{name}: said {answers.named(row)[1]}", f"texture of {name}"
+                caption, alt = f"{name}: answered {answers.named(row)[1]}", f"texture of {name}"
                 badge = "right" if answers.correct[row] else "wrong"
             called, of = f"texture-class-{n}-{kind}", answers.image_name(row)
             items.append(subject.item(picture, called, caption, badge, alt, of=of, row=name))
