@@ -17,7 +17,6 @@ from PIL import Image
 
 from cuewise.audits.answerer import Unasked
 from cuewise.audits.audit import AUDITS, Audit
-from cuewise.audits.sets import ONE_CUE
 from cuewise.cues.cue import Cue
 from cuewise.cues.registry import cues
 from cuewise.methods import Method, methods
@@ -119,7 +118,7 @@ def cue_page(cue: Cue, picture: bool) -> str:
 def audit_page(audit: Audit, picture: bool) -> str:
     asked = " --train photos --test photos-val" if audit.needs_answers else ""
     commands = [f"cuewise audit runs/plain --out audits/{audit.name}{asked} --only {audit.name}"]
-    if audit.name in ONE_CUE:
+    if audit.name in audit.roles:
         commands.append(
             f"{commands[0].replace('photos-val', f'photos-val {audit.name}={audit.name}-images')}"
         )

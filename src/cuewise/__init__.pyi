@@ -137,13 +137,13 @@ def pretrain(
     steps: stop after this many steps in all, the schedule unchanged
     negatives: push away images without meaning, see `cuewise list negatives` (repeatable)
     alpha: weight of the negatives, one for all or one per kind; 0 is off [2; byol 0.05]
-    alpha_mode: weight inside or outside the exponential: in, out [in]
+    alpha_mode: weight inside or outside the exponential: in, out [in; byol out]
     num_negatives: negatives of each kind per image [1]
     patch_size: side of the patches as LOW:HIGH in pixels [16:72, scaled with the size]
     patch_augment: change each patch: hflip,vflip,rot90
     texture_data: textures of the images, as `cuewise make texture` wrote them; one set per negative [made on the fly]
     hard: make negatives harder: mochi, ifm, debiased, hard; its settings are --set hard.* (can, densecl, infomin, moco, simclr)
-    leave_out: augmentations that each get their own embedding space, e.g. color,rotation,texture (looc, addone)
+    leave_out: augmentations that each get their own embedding space, e.g. color,rotation,texture (addone, looc)
     suppress: filter half of the views against texture: anisotropic, robust, bilateral, cartoon, gaussian; its settings are --set suppress.* (pairing, share, copies, and the filter's own, as steps=10:20)
     generator: a learned suppressor, the run folder of --method pix2pix: also train on its output (supervised)
     color_jitter: jitter colours (--no-color-jitter leaves it out) [on]
@@ -283,7 +283,7 @@ def tune(
     patch_augment: change each patch: hflip,vflip,rot90
     texture_data: textures of the images, as `cuewise make texture` wrote them; one set per negative [made on the fly]
     hard: make negatives harder: mochi, ifm, debiased, hard; its settings are --set hard.* (can, densecl, infomin, moco, simclr)
-    leave_out: augmentations that each get their own embedding space, e.g. color,rotation,texture (looc, addone)
+    leave_out: augmentations that each get their own embedding space, e.g. color,rotation,texture (addone, looc)
     suppress: filter half of the views against texture: anisotropic, robust, bilateral, cartoon, gaussian; its settings are --set suppress.* (pairing, share, copies, and the filter's own, as steps=10:20) [anisotropic, a third of them; none for --away color]
     generator: a learned suppressor, the run folder of --method pix2pix: also train on its output (supervised)
     color_jitter: jitter colours (--no-color-jitter leaves it out) [on]
@@ -322,7 +322,7 @@ def audit(
     model: a run folder, encoder.safetensors, torchvision/NAME, timm/NAME (add :FILE for weights), open_clip/NAME:FILE, hf:FOLDER, package.module:factory
     out: folder for audit.json, report.html and pictures
     train: labelled images that probes are fitted on; DATA?classes=imagenet100 (or a file) takes some classes [shapes]
-    test: images to score; with a role as in sketch=DATA (silhouette, texture, stylized, conflict, plain) [embedded sets]
+    test: images to score; with a role as in sketch=DATA (anagrams, conflict, corrupted, plain, shape, silhouette, stylized, texture) [embedded sets]
     only: audits to run, separated by commas (see `cuewise list audits`)
     name: names of the models in the report, one for each, in their order
     limit: images of which changed copies and, for similarity, pairs are made; 0 takes all [200]
@@ -373,7 +373,7 @@ def compare(
     audit: run or audit folders
     out: folder for report.html
     train: of runs: labelled images that probes are fitted on [the images they share, where labelled; else shapes]
-    test: images to score; with a role as in sketch=DATA (silhouette, texture, stylized, conflict, plain) [embedded sets]
+    test: images to score; with a role as in sketch=DATA (anagrams, conflict, corrupted, plain, shape, silhouette, stylized, texture) [embedded sets]
     only: audits to run, separated by commas (see `cuewise list audits`)
     name: names of the models in the report, one for each, in their order
     limit: images of which changed copies and, for similarity, pairs are made; 0 takes all [200]

@@ -10,7 +10,7 @@ import pytest
 
 from cuewise import UserError, audit, probe
 from cuewise.audits import plan, run
-from cuewise.audits.coverage import said_of_all
+from cuewise.audits.coverage import stated_once
 from cuewise.audits.measures import inseparable
 from cuewise.data.class_names import alike, listed, same_but_for
 from tests.audits.small_models import CLASSES, ENCODER, class_map, classifier, conflicts, photos
@@ -41,7 +41,7 @@ def test_names_that_differ_in_case_and_spaces() -> None:
 
 
 def test_a_line_for_all_models_names_none() -> None:
-    assert said_of_all([("a", ["x", "y"]), ("b", ["x"])]) == ["x", "a: y"]
+    assert stated_once([("a", ["x", "y"]), ("b", ["x"])]) == ["x", "a: y"]
 
 
 def test_a_classifier_that_knows_one_class_of_three(

@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 
 from cuewise import UserError, audit
+from cuewise.audits.change import CLEAN
+from cuewise.audits.one_cue import one_cue_audit
 from cuewise.audits.sets import open_sets, overlaps, split_role
 from tests.audits.small_models import ENCODER, conflicts, photos
 
@@ -38,6 +40,19 @@ def test_a_role_that_does_not_exist_is_refused() -> None:
         split_role("skech=lines")
     assert split_role("shapes:sketch?n=80") == ("sketch", "shapes:sketch?n=80")
     assert split_role("DIR?set=val") == ("", "DIR?set=val")
+
+
+def test_an_audit_from_outside_declares_its_role(tmp_path: Path) -> None:
+    images = str(photos(tmp_path / "set", 2))
+    words = {"question": "?", "title": "Dim", "meaning": "Dim.", "citation": ""}
+    dim = one_cue_audit("dim", "in the dark", CLEAN, rank=99, card=99, embedded="dots", **words)
+    with pytest.raises(UserError, match="no role 'dim'"):
+        split_role(f"dim={images}")
+    assert split_role(f"dim={images}", [dim]) == ("dim", images)
+    assert split_role("shapes:dots", [dim]) == ("dim", "shapes:dots")
+    found = open_sets([images], [f"dim={images}"], 32, asked=[dim])
+    assert [name for name, _ in found.given["dim"]] == ["set"]
+    assert found.plain == []
 
 
 def test_conflicts_by_file_names_or_as_given(tmp_path: Path) -> None:

@@ -130,7 +130,7 @@ def test_examples_with_their_verdicts() -> None:
         name = names[subject.saved[f"conflict-{n}"]]
         shape, texture = ("".join(c for c in part if not c.isdigit()) for part in name[:-4].split("-"))
         said = SAID[name]
-        assert item["caption"] == f"shape {shape}, texture {texture}: said {said}"
+        assert item["caption"] == f"shape {shape}, texture {texture}: answered {said}"
         assert item["badge"] == {shape: "shape", texture: "texture"}.get(said, "other")
         shown.append(name)
     assert sorted(shown) == sorted(set(names) - {"dog2-dog3.png"})

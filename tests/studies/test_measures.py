@@ -49,7 +49,8 @@ Found = dict[str, dict[str, float]]
 def small(spec: str) -> str:
     head, _, options = spec.partition("?")
     kept = [o for o in options.split("&") if not o.startswith("n=")]
-    return f"{head}?{'&'.join([*kept, 'n=96' if 'part=train' in spec else 'n=64'])}"
+    more = "part=train" in spec or "texture_only" in spec  # classes are judged by five images
+    return f"{head}?{'&'.join([*kept, 'n=96' if more else 'n=64'])}"
 
 
 TINY: Lab = replace(

@@ -52,6 +52,7 @@ def both_right(name: str, right: NDArray[np.bool_], protocol: str) -> tuple[Scor
             better="high",
         ),
     ),
+    roles={"anagrams": ""},
     needs=lambda subject: Needs(sets=subject.given.get("anagrams", [])),
 )
 def anagrams(subject: Subject) -> Finding:

@@ -156,7 +156,7 @@ def mistake(
     return subject.item(
         answers.data.image(int(answers.index[row])),
         name,
-        f"{truth}: said {response}{more}",
+        f"{truth}: answered {response}{more}",
         badge,
         f"an image of {truth} that the model took for {response}",
         of=answers.image_name(row),

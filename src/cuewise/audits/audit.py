@@ -83,6 +83,8 @@ class Audit:
     headline  one sentence about one model, from its name and its scores; "" where there is nothing to say
     citation, equation  where the measure comes from, and what it is, in plain text
     needs_answers  whether it needs a classifier or a probe; others can be asked of any model and any images
+    roles     test sets that it reads: ROLE of --test ROLE=DATA → the split of the embedded shapes that is read where they
+              are audited, or ""
     needs     what it will ask for, so that all audits and models share one pass
     """
 
@@ -99,6 +101,7 @@ class Audit:
     needs_answers: bool = True
     citation: str = ""
     equation: str = ""
+    roles: Mapping[str, str] = field(default_factory=dict)
 
     def __call__(self, subject: Subject) -> Finding:
         return self.ask(subject)
@@ -128,6 +131,7 @@ def audit(
     needs_answers: bool = True,
     citation: str = "",
     equation: str = "",
+    roles: Mapping[str, str] | None = None,
 ) -> Callable[[Callable[[Subject], Finding]], Audit]:
     """Decorator: the function becomes the audit `name`."""
 
@@ -146,6 +150,7 @@ def audit(
             needs_answers,
             citation,
             equation,
+            roles or {},
         )
 
     return make

@@ -71,6 +71,7 @@ STRIP = 96  # side of a picture in a strip
             lambda typed: read_reference(Path(typed)),
         ),
     ),
+    roles={GIVEN: ""},
     needs=lambda subject: Needs() if subject.given.get(GIVEN) else Needs(changes=CHANGES),
 )
 def corruption(subject: Subject) -> Finding:

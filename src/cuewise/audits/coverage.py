@@ -129,7 +129,7 @@ def left_out(data: Dataset, labels: Ids, index: Ids | None = None) -> str:
     return f"; {len(known)} of {len(there)} classes; {dropped} images of other classes left out"
 
 
-def said_of_all(lines: Sequence[tuple[str, Sequence[str]]]) -> list[str]:
+def stated_once(lines: Sequence[tuple[str, Sequence[str]]]) -> list[str]:
     """(model, lines) → each line once, with the names of the models that it is about unless it is about all of them."""
     found: dict[str, list[str]] = {}
     for model, own in lines:

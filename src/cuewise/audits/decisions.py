@@ -16,7 +16,7 @@ STIMULUS = re.compile(r"^(?P<shape>.*?)[ _]?\d*-(?P<texture>.*?)[ _]?\d*(?:\.\w+
 
 @dataclass(frozen=True)
 class Decision:
-    """One answer: what the shape says, what the texture says, what the subject said."""
+    """One answer: the class of the shape, the class of the texture, and the class that the subject answered."""
 
     image: str
     shape: str

@@ -18,6 +18,7 @@ from cuewise.probes.draws import over_both
 from cuewise.scores import Score, proportion
 
 Right = NDArray[np.float64]  # 1 right, 0 wrong, NaN no finite answer; one row per image whose class is known
+FEWEST = 5  # images that a class is judged by
 NEAR_CHANCE = 2.0  # a class is near chance below so many times the chance level …
 BIN = 0.025  # … or below this accuracy, the bound of the published analysis of 1000 classes
 
@@ -34,12 +35,17 @@ def right_on_copies(model: Measured, answerer: Answerer, data: Dataset, changes:
     return np.stack(columns, 1)
 
 
+def answered(labels: Ids, answers: Ids) -> NDArray[np.bool_]:
+    """Images that accuracies are over: their class is known and the answer is finite."""
+    return (labels >= 0) & (answers != NO_ANSWER)
+
+
 def accuracy(model: Measured, answerer: Answerer, data: Dataset, name: str = "accuracy") -> Score:
     """Accuracy on the images whose class the model knows; all its classes stay in the choice of answers."""
     found = model.features(data)
     labels = answerer.labels(data)[found.index]
     answers = answerer.say(found.features)
-    rows = (labels >= 0) & (answers != NO_ANSWER)
+    rows = answered(labels, answers)
     score = proportion(name, int((answers == labels)[rows].sum()), int(rows.sum()), answerer.probe.protocol)
     return over_both(
         score, [float((a == labels)[rows].mean()) for a in answerer.drawn(found.features) if rows.any()]
@@ -50,22 +56,25 @@ def class_accuracies(model: Measured, answerer: Answerer, data: Dataset) -> dict
     """class → (right answers, images), of the classes that the set has and the model knows."""
     found = model.features(data)
     labels = answerer.labels(data)[found.index]
-    right = answerer.say(found.features) == labels
-    return {
-        answerer.classes[k]: (int(right[labels == k].sum()), int((labels == k).sum()))
-        for k in np.unique(labels[labels >= 0])
-    }
+    return by_class(labels, answerer.say(found.features), answerer.classes)
+
+
+def by_class(labels: Ids, answers: Ids, classes: Sequence[str]) -> dict[str, tuple[int, int]]:
+    """class → (right answers, answered images), of the classes with an answered image."""
+    rows = answered(labels, answers)
+    images = np.bincount(labels[rows], minlength=len(classes))
+    right = np.bincount(labels[rows & (answers == labels)], minlength=len(classes))
+    return {name: (int(right[k]), int(images[k])) for k, name in enumerate(classes) if images[k]}
+
+
+def judged_classes(found: Mapping[str, tuple[int, int]]) -> dict[str, float]:
+    """class → accuracy, of the classes with enough images to judge them by."""
+    return {name: right / images for name, (right, images) in found.items() if images >= FEWEST}
 
 
 def near_chance_bound(classes: int) -> float:
     """The accuracy below which a class is near chance, among so many classes."""
     return max(BIN, NEAR_CHANCE / max(1, classes))
-
-
-def near_chance(accuracies: Mapping[str, tuple[int, int]], classes: int) -> float:
-    """Share of the classes that are near chance."""
-    low = [hits / n < near_chance_bound(classes) for hits, n in accuracies.values()]
-    return float(np.mean(low)) if low else float("nan")
 
 
 @dataclass

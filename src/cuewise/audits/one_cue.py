@@ -15,6 +15,7 @@ from cuewise.audits.changed import chance, protocol_of, right, share
 from cuewise.audits.figures import figure, series
 from cuewise.audits.keys import data_key
 from cuewise.audits.kinds import accuracy_kind
+from cuewise.audits.measures import answered
 from cuewise.audits.scenes import CHANGES
 from cuewise.audits.subject import Subject
 from cuewise.data import Dataset
@@ -37,10 +38,12 @@ def one_cue_audit(
     card: int,
     what: str = "",
     zoo: str = "",
+    embedded: str = "",
 ) -> Audit:
     """An audit on the sets given as NAME=DATA, or on changed copies of the base set.
 
-    title, meaning, card, zoo: of its scores (see `Kind`); what: the copies in words, where that is not the name
+    title, meaning, card, zoo: of its scores (see `Kind`); what: the copies in words, where that is not the name; embedded:
+    the split of the embedded shapes in which this cue is left
     """
     patterns = {f"{name}/accuracy": title, f"{name}/*/accuracy": f"{title}, {{}}"}
     panel = "Accuracy: accuracy"
@@ -58,6 +61,7 @@ def one_cue_audit(
         kinds,
         needs=partial(needs_of, kind=name, change=change),
         citation=citation,
+        roles={name: embedded},
     )
 
 
@@ -101,7 +105,7 @@ def on_set(subject: Subject, name: str, data: Dataset, label: str) -> Score:
     protocol = f"{answerer.probe.protocol}; {name}, {known} of {len(data.classes)} classes"
     dropped = int((own < 0).sum())
     protocol += f"; {dropped} images of other classes left out" if dropped else ""
-    good = (own >= 0) & (answers != NO_ANSWER)
+    good = answered(own, answers)
     drawn = [float((a == own)[good].mean()) for a in answerer.drawn(found.features) if good.any()]
     return over_both(share(label, hits, protocol), drawn)
 
@@ -123,5 +127,5 @@ def gallery(subject: Subject, change: Change, kind: str, what: str) -> dict[str,
         true = answerer.classes[labels[i]] if labels[i] >= 0 else "another class"
         picture, badge = np.concatenate(list(pair), axis=1), "right" if answers[row] == labels[i] else "wrong"
         alt = f"an image of {true} and its {what} copy"
-        items.append(subject.item(picture, f"{kind}-{n}", f"{true}: said {answer}", badge, alt))
+        items.append(subject.item(picture, f"{kind}-{n}", f"{true}: answered {answer}", badge, alt))
     return {"title": f"Images and their {what} copies", "items": items}

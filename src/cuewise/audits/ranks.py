@@ -78,6 +78,7 @@ def needed(subject: Subject) -> Needs:
             unit="number",
         ),
     ),
+    roles=dict.fromkeys(ONE_CUE, ""),
     needs=needed,
 )
 def ranks(subject: Subject) -> Finding:

@@ -14,7 +14,7 @@ from torch import nn
 
 from cuewise.audits import LIMIT, plan, sets
 from cuewise.audits.audit import AUDITS, Audit, Finding, choose
-from cuewise.audits.coverage import coverages, said_of_all, uncovered
+from cuewise.audits.coverage import coverages, stated_once, uncovered
 from cuewise.audits.engine import Engine
 from cuewise.audits.figures import table
 from cuewise.audits.keys import data_key
@@ -77,7 +77,7 @@ def audit_models(
         "prompts": prompts,
     }
     typed |= options
-    request = AuditRequest(train, test, answers, seed, settings, _words(typed, limit, only))
+    request = AuditRequest(train, test, answers, seed, settings, _words(typed, limit, only), questions)
     saved = Saved(out, started)
     runner = make_engine(engine, address, saved, workers)
     sets.forget()
@@ -129,7 +129,7 @@ def prepare_all(
     lines += [f"test set {name}: {role}" for name, role in subjects[0][1].roles]
     lines += [f"WARNING: --test {name}: {shared}" for name, shared in subjects[0][1].overlaps.items()]
     lines += [
-        f"WARNING: {line}" for line in said_of_all([(s.name, uncovered(s, questions)) for _, s in subjects])
+        f"WARNING: {line}" for line in stated_once([(s.name, uncovered(s, questions)) for _, s in subjects])
     ]
     for line in lines:
         print(line, file=sys.stderr, flush=True)
@@ -156,7 +156,7 @@ def _ask_all(
     """Passes for what is not yet known, then the questions, then the documents."""
     todo = [(s, [q for q in questions if _known(s, q, saved) is None]) for _, s in subjects]
     plan.run_passes(todo, engine)
-    for line in said_of_all([(s.name, unreadable(s)) for _, s in subjects]):
+    for line in stated_once([(s.name, unreadable(s)) for _, s in subjects]):
         print(f"WARNING: {line}", file=sys.stderr, flush=True)
     documents, failed = [], []
     for model, subject in subjects:

@@ -218,8 +218,8 @@ def gallery(
     for n, i in enumerate(pick):
         truth, response = answers.named(i)
         picture, badge = overlay(views[i], maps[i]), "right" if answers.correct[i] else "wrong"
-        caption = f"{truth}: said {response}"
-        alt = f"saliency over an image of {truth}; the model said {response}"
+        caption = f"{truth}: answered {response}"
+        alt = f"saliency over an image of {truth}; the model answered {response}"
         name, of = f"saliency{ending}-{n}", answers.image_name(i)
         items.append(subject.item(picture, name, caption, badge, alt, of=of))
     return {"title": f"Where it looks, {answers.name}", "items": items, "shown": SHOWN, "split": True}

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from cuewise.audits.audit import AUDITS, Audit
 from cuewise.audits.decisions import cues_in
 from cuewise.audits.keys import data_key
 from cuewise.audits.stimuli import conflicts_of
@@ -22,14 +23,8 @@ from cuewise.data.subset import split_classes
 from cuewise.errors import UserError, unknown
 from cuewise.probes.corrupted_sets import by_class, is_corrupted
 
-ONE_CUE = ("texture", "silhouette", "sketch", "stylized")  # roles that are asked by the audit of that name
-ROLES = ("plain", "conflict", *ONE_CUE, "corrupted", "shape", "anagrams")  # what a test set may be given as
+SHARED = ("plain", "conflict")  # roles that no audit declares, since many read them
 REFINED = {"refined_bias_shape": "shape", "refined_bias_texture": "texture"}  # folders of REFINED-BIAS
-EMBEDDED = {
-    "texture": "texture_only",
-    "silhouette": "silhouette",
-    "sketch": "sketch",
-}  # role → split of `shapes`
 HELD_OUT = 5  # one image in so many is held out where train and test sets are the same
 PARTS = {"train", "val", "valid", "validation", "test", "images"}  # names that say nothing
 
@@ -55,12 +50,22 @@ class Sets:
         return [(n, d) for n, d in self.test if id(d) not in known and d.labels is not None]
 
 
-def open_sets(train: Sequence[str], test: Sequence[str], size: int, seed: int = 0) -> Sets:
+def known_roles(asked: Sequence[Audit] = ()) -> dict[str, str]:
+    """Role → split of the embedded shapes or "", as the audits declare them: all that are known, and those asked."""
+    found = dict.fromkeys(SHARED, "")
+    for one in (*AUDITS.all().values(), *asked):
+        found |= {role: split or found.get(role, "") for role, split in one.roles.items()}
+    return found
+
+
+def open_sets(
+    train: Sequence[str], test: Sequence[str], size: int, seed: int = 0, asked: Sequence[Audit] = ()
+) -> Sets:
     """Open everything; without --train and --test, or with embedded sets alone, the embedded shapes are used."""
     test = [part for spec in test for part in refined(spec)]
     if twice := [spec for n, spec in enumerate(test) if spec in test[:n]]:
         raise UserError(f"--test {twice[0]} is given twice: give each set once")
-    roles, specs = zip(*map(split_role, test)) if test else ((), ())
+    roles, specs = zip(*(split_role(spec, asked) for spec in test)) if test else ((), ())
     embedded = all(re.match(r"shapes(:aligned)?($|\?)", t) for t in train)
     embedded = embedded and all(re.match(r"shapes($|[:?])", t) for t in specs)
     more = f"size={size}{same_palette(train)}"
@@ -76,7 +81,9 @@ def open_sets(train: Sequence[str], test: Sequence[str], size: int, seed: int = 
     if embedded and found.conflict is None:
         found.conflict = ("shapes:conflict", _opened(f"shapes:conflict?n=1600&part=test&{more}"))
     if embedded:
-        for role, split in EMBEDDED.items():
+        for role, split in known_roles(asked).items():
+            if not split:
+                continue
             found.given.setdefault(role, [(split, _opened(f"shapes:{split}?n=800&part=test&{more}"))])
     found.fitted = found.train.labels is not None
     return found
@@ -93,15 +100,16 @@ def refined(spec: str) -> list[str]:
     return [f"{own}={spec}"] if own and Path(spec).is_dir() else [spec]
 
 
-def split_role(spec: str) -> tuple[str, str]:
+def split_role(spec: str, asked: Sequence[Audit] = ()) -> tuple[str, str]:
     """("sketch", PATH) of sketch=PATH; no role where none was given. Splits of `shapes` have the role of their name."""
     role, is_given, rest = spec.partition("=")
-    if is_given and role in ROLES:
+    known = known_roles(asked)
+    if is_given and role in known:
         return role, rest
     if is_given and role.isidentifier() and not Path(spec).exists():
-        raise unknown(f"--test {spec}: no role", role, ROLES)
+        raise unknown(f"--test {spec}: no role", role, known)
     split = re.match(r"shapes:(\w+)", spec)
-    return next((r for r, name in EMBEDDED.items() if split and split[1] == name), ""), spec
+    return next((r for r, name in known.items() if split and split[1] == name), ""), spec
 
 
 def _training_set(train: Sequence[str], test: Sequence[str], embedded: bool, more: str) -> Dataset:
@@ -139,7 +147,7 @@ def _place(found: Sets, name: str, spec: str, role: str) -> None:
         found.conflict = (name, data if data.labels is not None else _named_by_cues(data))
     else:
         found.test.append((name, data))
-        if role in (*ONE_CUE, "shape", "anagrams"):
+        if role != "plain":
             found.given.setdefault(role, []).append((name, data))
     labels = f"{len(data.classes)} classes" if data.labels is not None else "no labels"
     found.roles.append((name, f"{role} ({read}), {len(data):,} images, {labels}"))

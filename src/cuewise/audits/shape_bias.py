@@ -242,7 +242,7 @@ def examples(subject: Subject, data: Dataset, asked: Asked) -> dict[str, Any]:
     for n, j in enumerate(pick):
         d = asked.decisions[j]
         verdict = "shape" if d.response == d.shape else "texture" if d.response == d.texture else "other"
-        caption = f"shape {d.shape}, texture {d.texture}: said {d.response}"
+        caption = f"shape {d.shape}, texture {d.texture}: answered {d.response}"
         alt = f"conflict image with the shape of {d.shape} and the texture of {d.texture}"
         items.append(subject.item(data.image(asked.rows[j]), f"conflict-{n}", caption, verdict, alt))
-    return {"title": "Shape against texture: what the model said", "items": items}
+    return {"title": "Shape against texture: what the model answered", "items": items}

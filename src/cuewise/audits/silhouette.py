@@ -14,5 +14,6 @@ silhouette = one_cue_audit(
     citation="Geirhos et al. 2019",
     title="Silhouette accuracy",
     meaning="Share of correct answers on filled outlines: texture and colour are removed.",
+    embedded="silhouette",
     card=8,
 )

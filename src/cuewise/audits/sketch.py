@@ -14,5 +14,6 @@ sketch = one_cue_audit(
     citation="Geirhos et al. 2019 (edges)",
     title="Sketch accuracy",
     meaning="Share of correct answers on line drawings or edges: texture and colour are removed.",
+    embedded="sketch",
     card=9,
 )

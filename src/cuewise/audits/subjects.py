@@ -37,6 +37,7 @@ class AuditRequest:
     seed: int
     settings: AuditSettings = field(default_factory=AuditSettings)
     words: tuple[str, ...] = ()  # options for the command that repeats the audit
+    asked: Sequence[Audit] = ()  # they may declare further roles of test sets
 
 
 def read_settings(
@@ -88,7 +89,7 @@ def prepare(
     model: str, name: str, encoder: Encoder, folder: Path, request: AuditRequest, engine: Engine
 ) -> Subject:
     """A model with its data: the user's, or the embedded shapes where there is none."""
-    found = sets.open_sets(request.train, request.test, encoder.card.size, request.seed)
+    found = sets.open_sets(request.train, request.test, encoder.card.size, request.seed, request.asked)
     overlaps = sets.overlaps(found) if request.train and found.fitted else {}
     fitted = found.fitted and (bool(request.train) or found.embedded)
     answering = encoder.head is not None or encoder.text is not None

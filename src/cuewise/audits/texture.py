@@ -18,4 +18,5 @@ texture = one_cue_audit(
     meaning="Share of correct answers on images of texture alone: shape and layout are destroyed.",
     card=7,
     zoo="textures",
+    embedded="texture_only",
 )

@@ -15,13 +15,12 @@ from cuewise.audits.change import CLEAN, Copies, Input
 from cuewise.audits.changed import others_left
 from cuewise.audits.figures import figure, table
 from cuewise.audits.kinds import Kind, accuracy_kind
-from cuewise.audits.measures import BIN, near_chance_bound
+from cuewise.audits.measures import BIN, FEWEST, by_class, judged_classes, near_chance_bound
 from cuewise.audits.subject import Subject
 from cuewise.audits.texture import COPY
 from cuewise.scores import proportion
 
 SUFFICIENT = 0.5  # a class above this is recognised by texture alone
-FEWEST = 5  # images that a class is judged by
 SHOWN = 8  # classes with examples
 
 
@@ -49,21 +48,22 @@ SHOWN = 8  # classes with examples
             "Share of the classes whose accuracy from texture alone is below twice the chance level (at least 2.5 %).",
         ),
     ),
+    roles={"texture": ""},
     needs=lambda subject: one_cue.needs_of(subject, "texture", COPY),
 )
 def texture_classes(subject: Subject) -> Finding:
     """Accuracy on textures given, or synthesised from the test images; the embedded classes have textures of their own."""
     answers = textures(subject)
     right = answers.correct
-    rows = per_class(answers)
-    judged = [r for r in rows if r[1] >= FEWEST]
-    if not judged:
-        most = max(int(r[1]) for r in rows)
+    rows, found = per_class(answers), counts(answers)
+    known = judged_classes(found)
+    if not known:
+        most = max(images for _, images in found.values())
         raise Unasked(
             f"a class has at most {most} texture images, and {FEWEST} are needed to judge it: raise --limit"
         )
-    few = len(rows) - len(judged)
-    accuracies = np.array([r[2] for r in judged])
+    few = len(rows) - len(known)
+    accuracies = np.array(list(known.values()))
     bound = near_chance_bound(len(answers.classes))
     enough, none = int((accuracies > SUFFICIENT).sum()), int((accuracies < bound).sum())
     protocol = answers.protocol + (f"; {few} classes with fewer than {FEWEST} images left out" if few else "")
@@ -75,7 +75,7 @@ def texture_classes(subject: Subject) -> Finding:
         ("near_none_share", none, f"below {bound:.1%}"),
     ):
         text = f"classes with an accuracy {what}; {protocol}"
-        out.add(proportion(f"texture_classes/{name}", count, len(judged), text))
+        out.add(proportion(f"texture_classes/{name}", count, len(known), text))
     columns = ["class", "images", "accuracy", "low", "high", "most often said"]
     out.tables["texture_classes"] = table("Accuracy from texture alone, by class", columns, rows)
     out.tables["texture_classes/decisions"] = {
@@ -87,7 +87,7 @@ def texture_classes(subject: Subject) -> Finding:
     out.figures["texture_classes"] = figure(
         "histogram", title, "accuracy on texture copies", drawn, ylabel="classes"
     )
-    out.galleries["texture_classes"] = examples(subject, answers, [str(r[0]) for r in judged])
+    out.galleries["texture_classes"] = examples(subject, answers, [r[0] for r in rows if r[0] in known])
     return out
 
 
@@ -99,14 +99,19 @@ def histogram(accuracies: NDArray[np.float64]) -> dict[str, list[float]]:
     return {"x": (np.arange(bins + 1) * BIN).round(6).tolist(), "y": counts.astype(float).tolist()}
 
 
+def counts(answers: Answers) -> dict[str, tuple[int, int]]:
+    """class → (right answers, images)."""
+    return by_class(answers.labels, answers.response, answers.classes)
+
+
 def per_class(answers: Answers) -> list[list[Any]]:
     """class, images, accuracy with its interval and the commonest answer; the classes best known by texture first."""
     rows: list[list[Any]] = []
-    for k in np.unique(answers.labels):
-        own = answers.labels == k
-        share = proportion("", int(answers.correct[own].sum()), int(own.sum()), "")
+    for name, (right, images) in counts(answers).items():
+        own = answers.labels == answers.classes.index(name)
+        share = proportion("", right, images, "")
         common = answers.classes[int(np.bincount(answers.response[own]).argmax())]
-        rows.append([answers.classes[k], int(own.sum()), share.value, share.low, share.high, common])
+        rows.append([name, images, share.value, share.low, share.high, common])
     return sorted(rows, key=lambda r: (-r[2], str(r[0])))
 
 
@@ -146,7 +151,7 @@ def examples(subject: Subject, answers: Answers, classes: list[str]) -> dict[str
         for kind, picture in shown.items():
             caption, badge, alt = name, "", f"an image of {name}"
             if kind == "texture":
-                caption, alt = f"{name}: said {answers.named(row)[1]}", f"texture of {name}"
+                caption, alt = f"{name}: answered {answers.named(row)[1]}", f"texture of {name}"
                 badge = "right" if answers.correct[row] else "wrong"
             called, of = f"texture-class-{n}-{kind}", answers.image_name(row)
             items.append(subject.item(picture, called, caption, badge, alt, of=of, row=name))

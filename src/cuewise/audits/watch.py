@@ -62,7 +62,8 @@ def watcher_of(config: Config, tests: Sequence[str]) -> Watcher:
     specs = [sampled(spec, SAMPLE // len(config.val)) for spec in config.val]
     if open_data(specs).labels is None:
         raise UserError("--watch needs labels: put the images of --val into one folder per class")
-    further = [f"{role}={sampled(spec, SAMPLE)}".removeprefix("=") for role, spec in map(split_role, tests)]
+    given = [split_role(spec, asked) for spec in tests]
+    further = [f"{role}={sampled(spec, SAMPLE)}".removeprefix("=") for role, spec in given]
     return lambda encoder: look(encoder, asked, specs, further, config.seed)
 
 
@@ -79,7 +80,7 @@ def look(
     """The first score of each audit; one that cannot be asked is left out."""
     own = encoder.head is not None and own_outputs(encoder, open_data(specs), True) is not None
     sets = ([], specs + tests) if own else (specs, tests)
-    request = AuditRequest(*sets, "head" if own else "probe", seed, AuditSettings(limit=COPIES))
+    request = AuditRequest(*sets, "head" if own else "probe", seed, AuditSettings(limit=COPIES), asked=asked)
     found = []
     quiet = contextlib.redirect_stderr(io.StringIO())
     # gradients stay possible: probes are fitted here, and saliency is one

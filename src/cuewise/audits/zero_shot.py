@@ -37,7 +37,7 @@ class ZeroShot(Head):
 
 
 def spoken(name: str) -> str:
-    """A class name as it is said: n02123045 is a tabby, polar_bear a polar bear."""
+    """A class name in words: n02123045 is a tabby, polar_bear a polar bear."""
     if re.fullmatch(r"n\d{8}", name) and name in imagenet_classes():
         return imagenet_classes()[name][0]
     return name.replace("_", " ").replace("-", " ").strip() or name

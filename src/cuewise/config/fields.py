@@ -107,7 +107,7 @@ class Loop:
 
 @dataclass
 class Labels:
-    """Labels that may be wrong (supervised)."""
+    """Labels that may be wrong, of a method that takes them."""
 
     noise: Annotated[float, "share of labels replaced at random, uniformly over all classes"] = 0.0
     gold: Annotated[
@@ -195,7 +195,9 @@ class Config:
         CUES,
         COMMAS,
     ] = field(default_factory=list)
-    alpha_mode: Annotated[str | None, "weight inside or outside the exponential: in, out [in]", CUES] = None
+    alpha_mode: Annotated[
+        str | None, "weight inside or outside the exponential: in, out [in; byol out]", CUES
+    ] = None
     num_negatives: Annotated[int | None, "negatives of each kind per image [1]", CUES] = None
     patch_size: Annotated[
         str | None, "side of the patches as LOW:HIGH in pixels [16:72, scaled with the size]", CUES
@@ -216,7 +218,7 @@ class Config:
     ] = field(default_factory=dict)  # name and its settings; empty: none
     leave_out: Annotated[
         list[str],
-        "augmentations that each get their own embedding space, e.g. color,rotation,texture (looc, addone)",
+        "augmentations that each get their own embedding space, e.g. color,rotation,texture (addone, looc)",
         CUES,
         COMMAS,
     ] = field(default_factory=list)

@@ -22,7 +22,7 @@ def parts_among(classes: Sequence[str]) -> list[str]:
 
 
 def doubt_parts(data: Dataset, specs: Sequence[str]) -> str:
-    """What is said of a labelled set whose classes seem to be parts; nothing of any other. specs: DATA as typed."""
+    """The warning about a labelled set whose classes seem to be parts; "" for any other. specs: DATA as typed."""
     found = parts_among(data.classes) if data.labels is not None else []
     if not found:
         return ""
@@ -35,7 +35,7 @@ def doubt_parts(data: Dataset, specs: Sequence[str]) -> str:
 
 
 def doubt_names(data: Dataset) -> str:
-    """What is said of classes whose names differ in case or spaces alone."""
+    """The warning about classes whose names differ in case or spaces alone; "" where there are none."""
     twins = same_but_for(alike(data.classes, data.classes)) if data.labels is not None else ""
     return f"{twins}, or they are different classes" if twins else ""
 

@@ -20,16 +20,16 @@ def unusable(files: Sequence[Mapping[str, str]], where: str = "") -> str:
     whole = files_among(files)
     lost, cut = ([f for f in files if f.get("box") == fate] for fate in (LEFT_OUT, CUT))
     of = f" of {where}" if where else ""
-    said = []
+    parts = []
     if whole:
         noun = "1 file" if len(whole) == 1 else f"{len(whole):,} files"
-        said.append(f"{noun}{of} could not be used: {_named(whole, NAMED)}")
+        parts.append(f"{noun}{of} could not be used: {_named(whole, NAMED)}")
     if lost:
-        said.append(f"{_boxes(lost, of)} left out: {_why_left_out(lost)}")
+        parts.append(f"{_boxes(lost, of)} left out: {_why_left_out(lost)}")
     if cut:
         image = "its image" if len(cut) == 1 else "their images"
-        said.append(f"{_boxes(cut, of)} cut to {image}: {_named(cut, NAMED_BOXES)}")
-    return "; ".join([*said, *_advice(files)])
+        parts.append(f"{_boxes(cut, of)} cut to {image}: {_named(cut, NAMED_BOXES)}")
+    return "; ".join([*parts, *_advice(files)])
 
 
 def files_among(entries: Sequence[Mapping[str, str]]) -> list[Mapping[str, str]]:
@@ -51,25 +51,25 @@ def _why_left_out(lost: Sequence[Mapping[str, str]]) -> str:
     """Boxes of unknown classes by their classes, the others one by one."""
     unknown = Counter(f["class"] for f in lost if "class" in f)
     rest = [f for f in lost if "class" not in f]
-    said = []
+    parts = []
     if unknown:
         more = ", …" if len(unknown) > NAMED else ""
         names = ", ".join(repr(name) for name in list(unknown)[:NAMED]) + more
         several = f"{len(unknown):,} unknown classes ({names})"
-        said.append(
+        parts.append(
             f"{unknown.total():,} of {f'the unknown class {names}' if len(unknown) == 1 else several}"
         )
     if rest:
-        said.append(_named(rest, NAMED_BOXES))
-    return ", ".join(said)
+        parts.append(_named(rest, NAMED_BOXES))
+    return ", ".join(parts)
 
 
 def _advice(files: Iterable[Mapping[str, str]]) -> list[str]:
     """What to do about it, each thing once."""
-    said = list(dict.fromkeys(f["doubt"] for f in files if "doubt" in f))
+    advice = list(dict.fromkeys(f["doubt"] for f in files if "doubt" in f))
     if any("class" in f for f in files):
-        said.append("add unknown classes to the file's categories (COCO) or names (YOLO)")
-    return said
+        advice.append("add unknown classes to the file's categories (COCO) or names (YOLO)")
+    return advice
 
 
 def _one_line(name: str) -> str:

@@ -107,7 +107,7 @@ def _give_text(encoder: Encoder, library: Any, place: str) -> None:
 
 
 def _quietly(spec: str, load: Any) -> Any:
-    """Without the library's own bars and tables of keys: what is missing is said here."""
+    """Without the library's own bars and tables of keys: what is missing is reported here."""
     log = _library(spec).utils.logging
     level, bars = log.get_verbosity(), log.is_progress_bar_enabled()
     log.set_verbosity_error()

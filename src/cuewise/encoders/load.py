@@ -153,7 +153,7 @@ def _warn_of_module(module: nn.Module, name: str, size: int | None) -> None:
 
 
 def _side_in_hub(encoder: Encoder, spec: str) -> int:
-    """The side in the configuration of transformers or open_clip; 0 where it is not said."""
+    """The side in the configuration of transformers or open_clip; 0 where it is not stated."""
     if spec.startswith("hf:"):
         config = encoder.card.config.get("model", {})
         side = (config.get("vision_config") or config).get("image_size")

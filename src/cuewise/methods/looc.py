@@ -41,7 +41,7 @@ class LooC(Method):
     example = "--leave-out color"
     equation = (
         "L = mean over the spaces i of −log e^{q_i·k_i/τ} / (e^{q_i·k_i/τ} + Σ_{j≠i} e^{q_i·k_j/τ} + Σ_queue e^{q_i·k/τ})\n"
-        "k_0: all augmentations drawn anew; k_i: augmentation i as the query's. Space 0 has k_0 and its queue alone"
+        "k_0: all augmentations drawn independently; k_i: augmentation i as the query's. Space 0 has k_0 and its queue alone"
     )
     views = {"query": "moco-v2", "key": "moco-v2"}
     negatives_from = ("query",)

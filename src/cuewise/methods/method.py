@@ -217,7 +217,7 @@ class Method(nn.Module, ABC):
 
     @classmethod
     def takes_negative(cls, kind: type[Negative]) -> bool:
-        """Images are made of the views in `negatives_from`, whatever their kind; others are the method's own affair."""
+        """Images are made of the views in `negatives_from`, whatever their kind; others are taken from the batch."""
         return bool(cls.negatives_from) if kind.is_image else kind.name in cls.batch_negatives
 
     @classmethod

@@ -271,7 +271,7 @@
     names(points) {
       const taken = points.map(([x, y]) => [x - 5, y - 5, x + 5, y + 5]), edge = this.width - this.box.right;
       points.forEach(([x, y, words], own) => {
-        const said = shorten(words, 150), wide = said.length * 6.6;
+        const label = shorten(words, 150), wide = label.length * 6.6;
         const places = [[x + 8, y + 4, "start"], [x - 8, y + 4, "end"], [x, y - 9, "middle"], [x, y + 18, "middle"]];
         for (const [px, py, anchor] of places) {
           const left = anchor === "start" ? px : anchor === "end" ? px - wide : px - wide / 2;
@@ -279,7 +279,7 @@
           const free = taken.every((t, i) => i === own || box[2] < t[0] || box[0] > t[2] || box[3] < t[1] || box[1] > t[3]);
           if (left < this.box.left || left + wide > edge || !free) continue;
           taken.push(box);
-          svg("text", { x: px, y: py, "text-anchor": anchor, class: "name" }, this.root).textContent = said;
+          svg("text", { x: px, y: py, "text-anchor": anchor, class: "name" }, this.root).textContent = label;
           return;
         }
       });

@@ -32,7 +32,7 @@ def chance_of(name: str, audits: Sequence[ReadAudit]) -> float | None:
 
 
 def chosen(audits: Sequence[ReadAudit]) -> list[tuple[str, list[str]]]:
-    """(score, scores that are the same number under another name) of each card, the most telling first."""
+    """(score, scores that are the same number under another name) of each card, in the order that the kinds declare."""
     names = merged_names([{s.name: s for s in a.scores} for a in audits])
     order = sorted(names, key=lambda n: kind_of(n).card or MOST_CARDS * 100)
     out: list[tuple[str, list[str]]] = []

@@ -54,7 +54,7 @@ def _probed(run: Path, test: list[str]) -> dict[str, list[str]]:
 def _asked(
     run: Path, model: str, *, train: list[str], test: list[str], answers: str
 ) -> list[tuple[Path, dict[str, Any]]] | None:
-    """Both audits; None, with the reason said, where nothing can be asked."""
+    """Both audits; None, with the reason reported, where nothing can be asked."""
     names = ["before", "after"]
     try:
         return audit_pair(

@@ -117,7 +117,7 @@ class Checkup:
         return row, lines
 
     def few(self, score: Score) -> list[str]:
-        """Said once for each watched score that too few images answer."""
+        """The warning, once for each watched score that too few images answer."""
         if score.n >= FEW or score.name in self.doubted:
             return []
         self.doubted.add(score.name)

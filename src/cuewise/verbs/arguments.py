@@ -40,7 +40,8 @@ Address = Annotated[str | None, "of the Ray cluster", MACHINE]
 Settings = Sequence[str] | Mapping[str, Any] | None
 Tests = Annotated[
     Several | None,
-    "images to score; with a role as in sketch=DATA (silhouette, texture, stylized, conflict, plain) [embedded sets]",
+    "images to score; with a role as in sketch=DATA (anagrams, conflict, corrupted, plain, shape, silhouette, stylized, "
+    "texture) [embedded sets]",
 ]
 Audits = Annotated[
     str | Sequence[str] | None, "audits to run, separated by commas (see `cuewise list audits`)", COMMAS

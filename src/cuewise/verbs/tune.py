@@ -15,6 +15,7 @@ DEFAULTS = (  # as --help says them; cuewise.train.tune sets them
     ("batch_size", "32"),
     ("negatives", "patch; none for --away color"),
     ("alpha", "2"),
+    ("alpha_mode", "in"),
     ("suppress", "anisotropic, a third of them; none for --away color"),
 )
 

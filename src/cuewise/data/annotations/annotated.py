@@ -31,7 +31,7 @@ VOID = 255
 
 
 class Box(NamedTuple):
-    """One annotated object: class name, corners (left, top, right, bottom; pixels, half open), what else is said of it."""
+    """One annotated object: class name, corners (left, top, right, bottom; pixels, half open), and its flags."""
 
     label: str | None
     corners: tuple[float, float, float, float]

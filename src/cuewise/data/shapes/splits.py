@@ -167,7 +167,7 @@ def _coloured(keys: Keys, o: Options) -> Law:
 
 
 def _scenes(keys: Keys, o: Options) -> Law:
-    """Objects of one context together; with probability `odd` one of them is exchanged for a stranger."""
+    """Objects of one context together; with probability `odd` one of them is exchanged for an object of another context."""
     groups = _members(CONTEXTS, o.classes)
     n, labels = len(keys), balanced(keys, len(groups))
     counts, odd = _bits(keys, 8, min(2, o.objects), o.objects), _happens(keys, 9, o.odd)

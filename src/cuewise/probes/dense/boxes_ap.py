@@ -19,7 +19,7 @@ Weights = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Detections:
-    """What is said of one image: corners n×4 in its pixels, classes n, scores n from high to low."""
+    """What is detected in one image: corners n×4 in its pixels, classes n, scores n from high to low."""
 
     corners: NDArray[np.float32]
     classes: NDArray[np.int64]

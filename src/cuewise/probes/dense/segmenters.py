@@ -33,7 +33,7 @@ BATCH = 32
 
 
 class Predicted(NamedTuple):
-    """An image of a set: its number, the class said of each of its pixels, and the true ones."""
+    """An image of a set: its number, the class answered for each of its pixels, and the true ones."""
 
     row: int
     mask: NDArray[np.uint8]

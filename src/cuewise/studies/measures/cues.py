@@ -10,7 +10,13 @@ import numpy as np
 from cuewise.audits.answers import answers_of
 from cuewise.audits.change import change
 from cuewise.audits.coarse_fine import breed_kinds, coarse_fine_scores, judged
-from cuewise.audits.measures import class_accuracies, conflict_scores, near_chance, right_on_copies
+from cuewise.audits.measures import (
+    class_accuracies,
+    conflict_scores,
+    judged_classes,
+    near_chance_bound,
+    right_on_copies,
+)
 from cuewise.audits.pairs import PAIRS, PairSettings, recipe_of, similarities
 from cuewise.cues.patches import parse_range
 from cuewise.studies.labs import Lab
@@ -59,13 +65,16 @@ def fine(arm: TrainedArm) -> Quantities:
 @measure("texture_classes", "accuracy on pure texture by class: median, highest, share near chance", "probe",
          "texture_only")  # fmt: skip
 def texture_classes(arm: TrainedArm) -> Quantities:
+    """Classes are judged as in the audit of this name; nothing where no class has enough images."""
     answerer = arm.answerer()
-    found = class_accuracies(arm.model, answerer, arm.data("texture_only"))
-    shares = [right / images for right, images in found.values()]
+    found = judged_classes(class_accuracies(arm.model, answerer, arm.data("texture_only")))
+    if not found:
+        return {}
+    shares = np.array(list(found.values()))
     return {
         "texture_classes/median": float(np.median(shares)),
-        "texture_classes/highest": max(shares),
-        "texture_classes/near_chance": near_chance(found, len(answerer.classes)),
+        "texture_classes/highest": float(shares.max()),
+        "texture_classes/near_chance": float((shares < near_chance_bound(len(answerer.classes))).mean()),
     }
 
 

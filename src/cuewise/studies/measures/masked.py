@@ -7,6 +7,8 @@ from dataclasses import replace
 import numpy as np
 import torch
 
+from cuewise.audits.answerer import named
+from cuewise.audits.measures import answered
 from cuewise.cues.color import grey
 from cuewise.data import Batch
 from cuewise.encoders.embed import evaluation_view
@@ -15,6 +17,7 @@ from cuewise.probes.finetune import FinetuneProbe
 from cuewise.probes.knn import KNNProbe
 from cuewise.probes.probe import held_out
 from cuewise.probes.tunings import TUNINGS
+from cuewise.scores import proportion
 from cuewise.studies.measures.arm import TrainedArm, probed
 from cuewise.studies.measures.measure import Quantities, measure
 from cuewise.train.cost import flops, made_up
@@ -52,8 +55,11 @@ def finetuned(arm: TrainedArm) -> Quantities:
     assert data.labels is not None
     assert test.labels is not None
     probe = FinetuneProbe(arm.model.encoder, TUNING, workers=0).fit(data, data.labels)
-    out = probe.answers(test)
-    return {"finetuned": float((out.features.argmax(1) == test.labels[out.index]).mean())}
+    found = probe.answers(test)
+    labels, answers = test.labels[found.index], named(found.features)
+    rows = answered(labels, answers)
+    hits = int((answers == labels)[rows].sum())
+    return {"finetuned": proportion("finetuned", hits, int(rows.sum()), "").value}
 
 
 @measure("cost", "FLOPs of a forward pass of all views with all heads, per image", "probe")

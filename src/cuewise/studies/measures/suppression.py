@@ -88,7 +88,7 @@ def scored(arm: TrainedArm, model: Measured, answerer: Answerer, when: str) -> Q
         "weather": [change("corrupted", corruption=c, severity=SEVERITY) for c in WEATHER],
     }
     every = [c for changes in kinds.values() for c in changes]
-    right = right_on_copies(model, answerer, part, every).mean(0)
+    right = np.nanmean(right_on_copies(model, answerer, part, every), axis=0)
     for name, changes in kinds.items():
         out[name], right = float(np.mean(right[: len(changes)])), right[len(changes) :]
     out |= certainty(model, answerer, whole)
