@@ -225,3 +225,35 @@ def test_settings_of_installed_members_are_listed(
     assert "of the embedding" in shown
     assert "moco.queue" in shown
     assert "shuffled?share" in shown
+
+
+DIMMED = '''
+@dataclass(frozen=True)
+class Dimmed(Cue):
+    """Every value times a share."""
+
+    name = "dimmed"
+    summary = "darker"
+    share: Annotated[float, "of the light that is left"] = 0.5
+
+    def render(self, image, drawn):
+        return (image * self.share).astype(np.uint8)
+'''
+
+
+def test_settings_of_a_cue_from_outside_stand_in_the_help_of_make(
+    work: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Typed and installed, as those of a built-in cue; one without settings has nothing to list."""
+    (work / "my_members.py").write_text(MEMBERS + DIMMED)
+    install(work, "[cuewise.cues]\ndimmed = my_members:Dimmed\n")
+    monkeypatch.syspath_prepend(str(work))
+    found = {}
+    for kind in ("my_members:Dimmed", "dimmed", "my_members:Inverted"):
+        with pytest.raises(SystemExit, match="0"):
+            main(["make", kind, "--help"])
+        found[kind] = capsys.readouterr().out
+    for kind in ("my_members:Dimmed", "dimmed"):
+        assert f"settings of {kind}, as --set key=value:" in found[kind]
+        assert re.search(r"share +of the light that is left \[0\.5\]", found[kind])
+    assert "as --set key=value" not in found["my_members:Inverted"]

@@ -45,7 +45,7 @@ def compare(
     device: Device = "auto",
     workers: Workers = "auto",
     overwrite: Annotated[bool, "replace the report in --out"] = False,
-    **options: Annotated[Any, OfKind("audits", "cuewise.audits", "cuewise.audits.audit:AUDITS", "only")],
+    **options: Annotated[Any, OfKind("audits", "cuewise.audits", "cuewise.audits.audit:AUDITS.get", "only")],
 ) -> Result:
     """Put several models side by side in one report; runs are audited first, on the images given by --train and --test.
 
