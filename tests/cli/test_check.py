@@ -14,6 +14,7 @@ import cuewise
 from cuewise.checks.check import BATTERIES, check_members, checks_of
 from cuewise.cli import main
 from cuewise.data import open_data
+from cuewise.errors import UserError
 from cuewise.options import attribute
 from cuewise.registry import Registry
 from cuewise.views import augmentation
@@ -257,3 +258,26 @@ def test_settings_of_a_cue_from_outside_stand_in_the_help_of_make(
         assert f"settings of {kind}, as --set key=value:" in found[kind]
         assert re.search(r"share +of the light that is left \[0\.5\]", found[kind])
     assert "as --set key=value" not in found["my_members:Inverted"]
+
+
+OWN_METHOD = """
+from cuewise.studies.study import Arm
+
+
+def arms(lab):
+    return [Arm("plain"), Arm("align", {"align": {"dim": 8}}, method="my_members:Align")]
+
+
+ALIGNED = Study("aligned", "a method of one's own", arms, COLOR.measures, COLOR.claims, COLOR.figures)
+"""
+
+
+def test_a_study_may_train_a_method_from_outside(work: Path) -> None:
+    """The lab has no settings for it; what the method does not know is still refused."""
+    (work / "my_members.py").write_text(MEMBERS + OWN_METHOD)
+    assert check_members("my_members:ALIGNED")["checked"] == "study aligned"
+    (work / "my_members.py").write_text(MEMBERS + OWN_METHOD.replace('{"dim"', '{"dimm"'))
+    del sys.modules["my_members"]
+    shutil.rmtree(work / "__pycache__", ignore_errors=True)
+    with pytest.raises(UserError, match="dimm"):
+        check_members("my_members:ALIGNED")

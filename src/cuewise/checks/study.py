@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cuewise.checks.check import need
-from cuewise.config import merge, resolve
+from cuewise.config import resolve
 from cuewise.studies.labs import SHAPES
 from cuewise.studies.measures.measure import MEASURES
 from cuewise.studies.study import Study
@@ -25,8 +25,7 @@ def arms_can_be_trained(study: Study) -> None:
     need(len(arms) >= 2, "fewer than two arms: nothing is compared")
     need(len(set(names)) == len(names), "two arms have the same name")
     for arm in arms:
-        method = arm.method or SHAPES.main
-        resolve(merge(SHAPES.base, SHAPES.methods[method], {"method": method}, arm.settings))
+        resolve(SHAPES.config(arm.settings, arm.method or SHAPES.main, seed=0, epochs=1))
 
 
 def measures_are_known(study: Study) -> None:
