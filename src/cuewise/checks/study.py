@@ -6,13 +6,14 @@ from cuewise.checks.check import need
 from cuewise.config import resolve
 from cuewise.studies.labs import SHAPES
 from cuewise.studies.measures.measure import MEASURES
-from cuewise.studies.study import Study
+from cuewise.studies.study import Study, Sweep
 
 
 def is_described(study: Study) -> None:
     """It says what it tests, and each claim is a sentence with a number of its own."""
     need(study.summary and "\n" not in study.summary, "the summary is not one line")
     need(study.claims, "it has no claim")
+    need(study.sweep is None or isinstance(study.sweep, Sweep), "what it sweeps over is not a Sweep")
     numbers = [claim.number for claim in study.claims]
     need(len(set(numbers)) == len(numbers), "two claims have the same number")
     need(all(claim.sentence for claim in study.claims), "a claim has no sentence")
