@@ -6,6 +6,7 @@ import re
 import shutil
 import sys
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -20,13 +21,20 @@ from cuewise.registry import Registry
 from cuewise.views import augmentation
 
 PAGE = (Path(__file__).parents[2] / "docs" / "extend.md").read_text(encoding="utf-8")
+PACKAGE = Path(cuewise.__file__).parent
 MEMBERS = "\n\n".join(re.findall(r"```python\n(.*?)```", PAGE, re.S))
 
-KINDS = ("method", "cue", "negative", "augmentation", "audit", "probe", "maker", "study", "source")
+KINDS = (
+    *("method", "cue", "negative", "augmentation", "audit", "probe", "maker", "study", "measure", "clue"),
+    "source",
+)
 NAMES = dict(
     zip(
         KINDS,
-        ("Align", "Inverted", "Shuffled", "TINT", "brightness", "Nearest", "Mirrored", "STUDY", "noise"),
+        (
+            *("Align", "Inverted", "Shuffled", "TINT", "brightness", "Nearest", "Mirrored", "STUDY"),
+            *("length", "Contrast", "noise"),
+        ),
     )
 )
 
@@ -44,7 +52,14 @@ def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 def test_every_registry_has_a_battery() -> None:
     """A kind of member without checks would be promised and not kept."""
-    assert [b.kind for b in BATTERIES] == list(KINDS)
+    known = {}
+    for file in PACKAGE.rglob("*.py"):
+        if re.search(r"= Registry[\[(]", file.read_text(encoding="utf-8")):
+            name = ".".join(file.relative_to(PACKAGE.parent).with_suffix("").parts).removesuffix(".__init__")
+            registries = [x for x in vars(import_module(name)).values() if isinstance(x, Registry)]
+            known |= {x.kind: x for x in registries}
+    assert {b.kind: attribute(b.registry) for b in BATTERIES} == known
+    assert {b.kind for b in BATTERIES} == set(KINDS)
     for battery in BATTERIES:
         assert all(check.__doc__ for check in checks_of(battery))
 
@@ -75,6 +90,12 @@ BROKEN = {
         "differs from one made at once",
     ),
     "study": ("COLOR.claims,", "COLOR.claims * 2,", "two claims have the same number"),
+    "measure": (
+        '"length", "mean length of the features", "probe"',
+        '"length", "mean length", "prob"',
+        "no lab has",
+    ),
+    "clue": ("[look.grey.std()]", "[look.grey.std() + np.random.rand()]", "another number"),
     "source": ("np.random.default_rng(i)", "np.random.default_rng()", "another one when it is read again"),
 }
 
@@ -157,7 +178,7 @@ def test_a_negative_of_an_installed_package_is_trained_with(
 def test_an_entry_point_makes_each_kind_known_by_name(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What pip leaves of an installed package: the names are listed without an import, and then found."""
     names = dict(zip(KINDS, ("align", "inverted", "shuffled", "tint", "brightness", "nearest", "mirrored")))
-    names |= {"study": "my-color", "source": "noise"}
+    names |= {"study": "my-color", "measure": "length", "clue": "contrast", "source": "noise"}
     registries = {b.kind: attribute(b.registry) for b in BATTERIES}
     points = "".join(f"[cuewise.{registries[k].plural}]\n{names[k]} = my_members:{NAMES[k]}\n" for k in KINDS)
     install(work, points)
