@@ -65,14 +65,15 @@ def compare(
         "seed": seed,
         "device": device,
         "workers": workers_asked(workers),
-        "options": {key: optional(value) for key, value in options.items()},
     }
+    own = {key: optional(value) for key, value in options.items()}
     found = compare_folders(
         [Path(a) for a in audit],
         Path(out),
         overwrite=overwrite,
         names=texts(name),
-        typed=departing(compare, given),
+        typed=departing(compare, {**given, **own}),
+        options=own,
         **given,
     )
     return Result(found)
