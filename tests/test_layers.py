@@ -6,6 +6,8 @@ import ast
 import re
 from pathlib import Path
 
+from cuewise.verbs import VERBS
+
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "cuewise"
 
@@ -67,6 +69,21 @@ def test_nothing_leans_on_what_leans_on_it() -> None:
     for file, own in files.items():
         needs.setdefault(own, set()).update(imported(file) - {own})
     assert [(a, b) for a in needs for b in needs[a] if a < b and a in needs.get(b, ())] == []
+
+
+def test_only_verbs_lean_on_verbs() -> None:
+    """`cuewise.make` stands in verbs, whatever `import cuewise` looks like."""
+    wrong = []
+    for file in sorted(PACKAGE.rglob("*.py")):
+        own = file.relative_to(PACKAGE)
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            used = set()
+            if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+                used = {node.attr} if node.value.id == "cuewise" else set()
+            elif isinstance(node, ast.ImportFrom) and node.module == "cuewise":
+                used = {alias.name for alias in node.names}
+            wrong += [f"{own}: {verb}" for verb in used & set(VERBS) if own.parts[0] != "verbs"]
+    assert wrong == []
 
 
 def test_a_class_name_stands_for_one_class() -> None:

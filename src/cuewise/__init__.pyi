@@ -615,7 +615,7 @@ def make(
 def check(
     member: str,
 ) -> Result:
-    """Put a method, cue, negative, augmentation, audit, probe, maker, source or study of your own through the contract battery.
+    """Check a method, cue, negative, augmentation, audit, probe, maker, source, study, measure or clue of your own.
 
     member: package.module:Name, or package.module for every member in it, also in the working folder
     """

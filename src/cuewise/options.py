@@ -19,7 +19,7 @@ Fields without a help are not options. A member that is an object names the func
 `declares`. A verb takes the options of something else by the annotation of its `**options`:
 
     def pretrain(*data: str, **options: Annotated[Any, Of("cuewise.config.fields:Config")]) -> …
-    def probe(kind: str, …, **options: Annotated[Any, OfKind("probes", "cuewise.probes", "cuewise.probes.kinds:PROBES")]) -> …
+    def probe(kind: str, …, **options: Annotated[Any, OfKind("probes", "cuewise.probes", "cuewise.probes.kinds:PROBES.get")]) -> …
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, wraps
 from numbers import Integral, Real
+from operator import attrgetter
 from os import PathLike
 from pathlib import Path
 from typing import Annotated, Any, ParamSpec, TypeVar, Union, get_args, get_origin, get_type_hints
@@ -145,39 +146,41 @@ class Of:
 class OfKind:
     """`**options` of a verb are those of the members that an argument names; without a name, those of all members.
 
-    plural, package: of the registry, whose sources are read; registry: `package.module:NAME`, for members from outside
+    plural, package: of the registry, whose sources are read; find: `package.module:NAME` of what finds a member by its name
     argument: the positional argument or the option with the name, or names separated by commas
     """
 
     plural: str
     package: str
-    registry: str
+    find: str
     argument: str = "kind"
     also: str = ""  # another package whose members are accepted, as cue operators do for makers
 
     def knows(self, name: str) -> bool:
         """Whether a member of that name is declared, or could be imported."""
-        declared = {**declared_members(self.package), **(declared_members(self.also) if self.also else {})}
-        return name in declared or bool(TYPED.fullmatch(name)) or name in outside(self.plural, declared)
+        inside = self._inside()
+        return name in inside or bool(TYPED.fullmatch(name)) or name in self._outside(inside)
 
     def options(self, named: Sequence[str]) -> dict[str, Option]:
         """Those of the named members; without a name, those of all, entry points included."""
-        inside = declared_members(self.package)
+        inside = self._inside()
         found: dict[str, Option] = {}
-        for name in named or [*inside, *outside(self.plural, inside)]:
-            if (
-                named
-                and name not in inside
-                and name in (others := declared_members(self.also or self.package))
-            ):
-                found |= _declared_options(others[name], self.plural)
-            elif name in inside and (own := _declared_options(inside[name], self.plural)):
-                found |= own
-            elif name in inside and not self.also:
-                continue
-            else:
-                found |= options_of(attribute(self.registry).get(name))
+        for name in named or [*inside, *self._outside(inside)]:
+            own = _declared_options(inside[name], self.plural) if name in inside else {}
+            found |= own
+            if not own and (self.also or name not in inside):
+                found |= options_of(attribute(self.find)(name))
         return found
+
+    def _inside(self) -> dict[str, Declared]:
+        """What the files declare; a member of `package` replaces one of `also`."""
+        others = declared_members(self.also) if self.also else {}
+        return {**others, **declared_members(self.package)}
+
+    def _outside(self, inside: Mapping[str, Declared]) -> set[str]:
+        """The names of entry points."""
+        plurals = [self.plural, *([self.also.rpartition(".")[2]] if self.also else [])]
+        return {name for plural in plurals for name in outside(plural, inside)}
 
 
 def _declared_options(member: Declared, plural: str) -> dict[str, Option]:
@@ -211,7 +214,7 @@ def _literal(text: str | None) -> Any:
 def attribute(where: str) -> Any:
     """What `package.module:Name` of cuewise itself names."""
     module, _, name = where.partition(":")
-    return getattr(importlib.import_module(module), name)
+    return attrgetter(name)(importlib.import_module(module))
 
 
 def options_of(declaration: Any) -> dict[str, Option]:

@@ -118,6 +118,8 @@ def test_compare_takes_the_options_of_audit(runs: tuple[Path, list[str]], tmp_pa
     audits = sorted(str(f.parent) for f in (tmp_path / "c").glob("audits/*/audit.json"))
     with pytest.raises(UserError, match="--limit is for runs that are audited first"):
         compare(*audits, out=str(tmp_path / "d"), limit=5)
+    with pytest.raises(UserError, match="--masks is for runs that are audited first"):
+        compare(*audits, out=str(tmp_path / "d"), masks="masks")
     mixed = compare(audits[0], folders[1], out=str(tmp_path / "e"), train=train, test=test, only="color", limit=6,
                     **OPTIONS)  # fmt: skip
     assert mixed["models"] == ["a", "other"]

@@ -6,6 +6,7 @@ import re
 import shutil
 import sys
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -14,18 +15,26 @@ import cuewise
 from cuewise.checks.check import BATTERIES, check_members, checks_of
 from cuewise.cli import main
 from cuewise.data import open_data
+from cuewise.errors import UserError
 from cuewise.options import attribute
 from cuewise.registry import Registry
 from cuewise.views import augmentation
 
 PAGE = (Path(__file__).parents[2] / "docs" / "extend.md").read_text(encoding="utf-8")
+PACKAGE = Path(cuewise.__file__).parent
 MEMBERS = "\n\n".join(re.findall(r"```python\n(.*?)```", PAGE, re.S))
 
-KINDS = ("method", "cue", "negative", "augmentation", "audit", "probe", "maker", "study", "source")
+KINDS = (
+    *("method", "cue", "negative", "augmentation", "audit", "probe", "maker", "study", "measure", "clue"),
+    "source",
+)
 NAMES = dict(
     zip(
         KINDS,
-        ("Align", "Inverted", "Shuffled", "TINT", "brightness", "Nearest", "Mirrored", "STUDY", "noise"),
+        (
+            *("Align", "Inverted", "Shuffled", "TINT", "brightness", "Nearest", "Mirrored", "STUDY"),
+            *("length", "Contrast", "noise"),
+        ),
     )
 )
 
@@ -43,7 +52,14 @@ def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 def test_every_registry_has_a_battery() -> None:
     """A kind of member without checks would be promised and not kept."""
-    assert [b.kind for b in BATTERIES] == list(KINDS)
+    known = {}
+    for file in PACKAGE.rglob("*.py"):
+        if re.search(r"= Registry[\[(]", file.read_text(encoding="utf-8")):
+            name = ".".join(file.relative_to(PACKAGE.parent).with_suffix("").parts).removesuffix(".__init__")
+            registries = [x for x in vars(import_module(name)).values() if isinstance(x, Registry)]
+            known |= {x.kind: x for x in registries}
+    assert {b.kind: attribute(b.registry) for b in BATTERIES} == known
+    assert {b.kind for b in BATTERIES} == set(KINDS)
     for battery in BATTERIES:
         assert all(check.__doc__ for check in checks_of(battery))
 
@@ -74,6 +90,12 @@ BROKEN = {
         "differs from one made at once",
     ),
     "study": ("COLOR.claims,", "COLOR.claims * 2,", "two claims have the same number"),
+    "measure": (
+        '"length", "mean length of the features", "probe"',
+        '"length", "mean length", "prob"',
+        "no lab has",
+    ),
+    "clue": ("[look.grey.std()]", "[look.grey.std() + np.random.rand()]", "another number"),
     "source": ("np.random.default_rng(i)", "np.random.default_rng()", "another one when it is read again"),
 }
 
@@ -156,7 +178,7 @@ def test_a_negative_of_an_installed_package_is_trained_with(
 def test_an_entry_point_makes_each_kind_known_by_name(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What pip leaves of an installed package: the names are listed without an import, and then found."""
     names = dict(zip(KINDS, ("align", "inverted", "shuffled", "tint", "brightness", "nearest", "mirrored")))
-    names |= {"study": "my-color", "source": "noise"}
+    names |= {"study": "my-color", "measure": "length", "clue": "contrast", "source": "noise"}
     registries = {b.kind: attribute(b.registry) for b in BATTERIES}
     points = "".join(f"[cuewise.{registries[k].plural}]\n{names[k]} = my_members:{NAMES[k]}\n" for k in KINDS)
     install(work, points)
@@ -225,3 +247,58 @@ def test_settings_of_installed_members_are_listed(
     assert "of the embedding" in shown
     assert "moco.queue" in shown
     assert "shuffled?share" in shown
+
+
+DIMMED = '''
+@dataclass(frozen=True)
+class Dimmed(Cue):
+    """Every value times a share."""
+
+    name = "dimmed"
+    summary = "darker"
+    share: Annotated[float, "of the light that is left"] = 0.5
+
+    def render(self, image, drawn):
+        return (image * self.share).astype(np.uint8)
+'''
+
+
+def test_settings_of_a_cue_from_outside_stand_in_the_help_of_make(
+    work: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Typed and installed, as those of a built-in cue; one without settings has nothing to list."""
+    (work / "my_members.py").write_text(MEMBERS + DIMMED)
+    install(work, "[cuewise.cues]\ndimmed = my_members:Dimmed\n")
+    monkeypatch.syspath_prepend(str(work))
+    found = {}
+    for kind in ("my_members:Dimmed", "dimmed", "my_members:Inverted"):
+        with pytest.raises(SystemExit, match="0"):
+            main(["make", kind, "--help"])
+        found[kind] = capsys.readouterr().out
+    for kind in ("my_members:Dimmed", "dimmed"):
+        assert f"settings of {kind}, as --set key=value:" in found[kind]
+        assert re.search(r"share +of the light that is left \[0\.5\]", found[kind])
+    assert "as --set key=value" not in found["my_members:Inverted"]
+
+
+OWN_METHOD = """
+from cuewise.studies.study import Arm
+
+
+def arms(lab):
+    return [Arm("plain"), Arm("align", {"align": {"dim": 8}}, method="my_members:Align")]
+
+
+ALIGNED = Study("aligned", "a method of one's own", arms, COLOR.measures, COLOR.claims, COLOR.figures)
+"""
+
+
+def test_a_study_may_train_a_method_from_outside(work: Path) -> None:
+    """The lab has no settings for it; what the method does not know is still refused."""
+    (work / "my_members.py").write_text(MEMBERS + OWN_METHOD)
+    assert check_members("my_members:ALIGNED")["checked"] == "study aligned"
+    (work / "my_members.py").write_text(MEMBERS + OWN_METHOD.replace('{"dim"', '{"dimm"'))
+    del sys.modules["my_members"]
+    shutil.rmtree(work / "__pycache__", ignore_errors=True)
+    with pytest.raises(UserError, match="dimm"):
+        check_members("my_members:ALIGNED")

@@ -217,9 +217,18 @@ def test_an_arm_of_other_settings_is_trained_again(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("in_process")
 def test_a_failing_arm_says_why(tmp_path: Path) -> None:
-    lab = replace(LAB, base={**LAB.base, "batch_size": 4096})
-    with pytest.raises(UserError, match="batch"):
+    lab = replace(LAB, base={**LAB.base, "model": "cuewise/nothing"})
+    with pytest.raises(UserError, match="nothing"):
         studied([STUDY], tmp_path / "out", lab=lab, seeds=1)
+
+
+def test_too_few_images_are_refused_before_anything_is_trained(tmp_path: Path) -> None:
+    lab = replace(LAB, base={**LAB.base, "batch_size": 4096})
+    with pytest.raises(
+        UserError, match=r"64 images are fewer than one batch .* give --data with 4096 or more$"
+    ):
+        studied([STUDY], tmp_path / "out", lab=lab, seeds=1)
+    assert not [*(tmp_path / "out").glob("arms/*")]
 
 
 def test_a_strange_folder_is_left_alone(tmp_path: Path) -> None:

@@ -5,17 +5,20 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from cuewise.checks.study import is_described
 from cuewise.cli import main
 from cuewise.config import resolve
 from cuewise.errors import UserError
 from cuewise.report.study import read_figure
 from cuewise.studies.labs import SHAPES, TUNING, Lab, lab_of
+from cuewise.studies.ns_alpha import ALPHAS
 from cuewise.studies.ns_patch_grid import ends
 from cuewise.studies.results import figure_of
-from cuewise.studies.study import Arm, choose
+from cuewise.studies.study import Arm, Study, Sweep, choose
 from cuewise.studies.sweep import swept
 from cuewise.studies.table import Table
 from tests.studies.tiny import STUDY, studied
@@ -93,6 +96,33 @@ def test_what_makes_no_sense_is_refused(study: list[str], values: list[str], why
         swept(SHAPES, choose(study), values)
 
 
+def even(text: str) -> int:
+    if int(text) % 2:
+        raise ValueError(f"{text} is odd")
+    return int(text)
+
+
+def sweeping(sweep: Sweep) -> Study:
+    return replace(STUDY, sweep=sweep, arms=lambda lab: [Arm(f"w = {v}") for v in sweep.values(lab)])
+
+
+def test_a_study_of_ones_own_sweeps_over_what_it_declares() -> None:
+    """Its values have their place in the lab, and are refused for its own reasons."""
+    study = sweeping(Sweep("widths", even, (8, 16), lambda lab, v: "too wide" if v[-1] > 64 else ""))
+    assert [a.name for a in study.arms(SHAPES)] == ["w = 8", "w = 16"]
+    assert [a.name for a in study.arms(swept(SHAPES, [study], ["10", "4"]))] == ["w = 4", "w = 10"]
+    for values, why in (["3", "4"], "3 is odd"), (["4"], "two or more"), (["4", "128"], "too wide"):
+        with pytest.raises(UserError, match=f"--values {','.join(values)}: .*{why}"):
+            swept(SHAPES, [study], values)
+    with pytest.raises(UserError, match="sweep over different things"):
+        swept(SHAPES, [study, sweeping(Sweep("lengths", int))], ["2", "4"])
+    named: Any = "widths"
+    with pytest.raises(UserError, match="sweeps over nothing"):
+        swept(SHAPES, [replace(STUDY, sweep=named)], ["2", "4"])
+    with pytest.raises(UserError, match="not a Sweep"):
+        is_described(replace(STUDY, sweep=named))
+
+
 def test_tuning_keeps_the_weight_it_compares_at() -> None:
     with pytest.raises(UserError, match="α = 2, which must be among them"):
         swept(TUNING, choose(["tune"]), ["0", "1"])
@@ -103,13 +133,26 @@ def test_tuning_keeps_the_weight_it_compares_at() -> None:
 def test_values_are_trained_and_stored(tmp_path: Path) -> None:
     study = replace(
         STUDY,
-        sweep="alphas",
+        sweep=ALPHAS,
         arms=lambda lab: [Arm("plain", x=0), *(Arm("patch", lab.negative(a), x=a) for a in lab.alphas if a)],
     )
     studied([study], tmp_path / "out", seeds=1, values=["0", "2.5"], jobs="1")
     found = json.loads((tmp_path / "out" / "results.json").read_text())
     assert found["values"] == {"alphas": [0.0, 2.5]}
     assert found["studies"]["tiny"]["arms"][1]["settings"]["alpha"] == [2.5]
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("in_process")
+def test_values_of_ones_own_are_trained_and_stored(tmp_path: Path) -> None:
+    alphas = Sweep("weights", float, (1.0,))
+    study = replace(
+        STUDY, sweep=alphas, arms=lambda lab: [Arm(f"{a:g}", lab.negative(a)) for a in alphas.values(lab)]
+    )
+    studied([study], tmp_path / "out", seeds=1, values=["2", "3"], jobs="1")
+    found = json.loads((tmp_path / "out" / "results.json").read_text())
+    assert found["values"] == {"weights": [2.0, 3.0]}
+    assert [a["name"] for a in found["studies"]["tiny"]["arms"]] == ["2", "3"]
 
 
 def test_values_from_the_shell(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -35,6 +35,8 @@ BATTERIES = (
     Battery("probe", "cuewise.probes.kinds:PROBES", "a subclass of ProbeKind"),
     Battery("maker", "cuewise.makers.registry:MAKERS", "a subclass of Maker"),
     Battery("study", "cuewise.studies.study:STUDIES", "a Study object"),
+    Battery("measure", "cuewise.studies.measures.measure:MEASURES", "a function under @measure(…)"),
+    Battery("clue", "cuewise.inspection.clue:CLUES", "a subclass of Clue"),
     Battery("source", "cuewise.data.openers:SOURCES", "a function under @source(…)"),
 )
 

@@ -10,21 +10,39 @@ from typing import Any
 
 from PIL import Image
 
-import cuewise
 from cuewise.checks.check import need
 from cuewise.data import open_data
 from cuewise.errors import UserError
 from cuewise.makers.maker import Maker
+from cuewise.makers.run import make_set
 
 SOURCE = "shapes?n=4&size=32"
 
 
-def made(kind: type[Maker], out: Path, **options: Any) -> dict[str, Any]:
-    """Its set, from the defaults."""
-    where = f"{kind.__module__}:{kind.__qualname__}"
-    if kind.has_source:
-        return cuewise.make(where, out, seed=3, **options)
-    return cuewise.make(where, SOURCE, out, seed=3, **options)
+def made(
+    kind: type[Maker], out: Path, workers: int, limit: int | None = None, **settings: Any
+) -> dict[str, Any]:
+    """Its set as PNG files with a manifest, from the defaults."""
+    return make_set(
+        f"{kind.__module__}:{kind.__qualname__}",
+        None if kind.has_source else SOURCE,
+        out,
+        set=settings,
+        named=[],
+        format="png",
+        shards=None,
+        manifest="jsonl",
+        seed=3,
+        workers=workers,
+        limit=limit,
+        dry_run=False,
+        both=False,
+        subset=None,
+        grid=None,
+        engine="local",
+        address=None,
+        overwrite=False,
+    )
 
 
 def files(folder: Path) -> dict[str, str]:
@@ -78,7 +96,7 @@ def refuses_strange_options(kind: type[Maker]) -> None:
     """A setting that it does not have is an error, and nothing is written."""
     with tempfile.TemporaryDirectory() as folder:
         try:
-            made(kind, Path(folder) / "set", set={"no_such_setting": 1}, workers=0)
+            made(kind, Path(folder) / "set", workers=0, no_such_setting=1)
         except UserError:
             return
     raise UserError("a setting that it does not have is ignored")

@@ -6,11 +6,11 @@ import dataclasses
 import json
 from typing import Any
 
-import cuewise
 from cuewise.checks.check import need
 from cuewise.errors import UserError
 from cuewise.options import options_of
 from cuewise.probes.kinds import ProbeKind
+from cuewise.probes.run import run_probe
 
 TRAIN, TEST = ["shapes?n=64&size=32"], ["shapes?n=40&size=32&seed=1"]
 MODEL = "cuewise/resnet-tiny?width=8"
@@ -18,7 +18,8 @@ MODEL = "cuewise/resnet-tiny?width=8"
 
 def result(kind: type[ProbeKind], test: list[str], **options: Any) -> dict[str, Any]:
     where = f"{kind.__module__}:{kind.__qualname__}"
-    return cuewise.probe(where, MODEL, train=TRAIN, test=test, size=32, device="cpu", cache=False, **options)
+    given: dict[str, Any] = {"train": TRAIN, "test": test, "size": 32, "seed": 0, "device": "cpu", **options}
+    return run_probe(where, MODEL, keep=False, out=None, baseline=None, **given)
 
 
 def is_described(kind: type[ProbeKind]) -> None:

@@ -48,7 +48,11 @@ class ArmJob:
 
 def job_of(config: dict[str, Any], place: Path, measures: tuple[str, ...]) -> ArmJob:
     """Where the run of this configuration lives below DIR/arms."""
-    data = open_data(config["data"])
+    data, batch = open_data(config["data"]), config["batch_size"]
+    if len(data) < batch:
+        raise UserError(
+            f"{len(data)} images are fewer than one batch of this study's runs: give --data with {batch} or more"
+        )
     own = departures(resolve(config).as_dict())
     read = [weights_of(config["generator"])] if config.get("generator") else []
     read += digest_of_start(str(config.get("model") or ""))

@@ -50,6 +50,9 @@ class Lab:
     sets: Sets = field(default_factory=dict)  # role → DATA, see measures.py
     filtered: Mapping[str, Any] = field(default_factory=dict)  # data and views for texture suppression
     generator: str = ""  # the run of a learned filter, `--generator`
+    own: Mapping[str, Sequence[Any]] = field(
+        default_factory=dict
+    )  # `--values` of sweeps that are no constant above
 
     @property
     def started(self) -> dict[str, Any]:

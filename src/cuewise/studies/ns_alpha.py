@@ -9,11 +9,19 @@ import numpy as np
 
 from cuewise.studies.claims import Claim, PairedDifference, above, below, combined, crossed, steps
 from cuewise.studies.labs import Lab
-from cuewise.studies.study import Arm, Figure, Study
+from cuewise.studies.study import Arm, Figure, Study, SweepOfLab
 from cuewise.studies.table import Row
 
 CLEARLY = 0.1  # in cosine similarity
 MOST, FAR_ABOVE = 0.5, 0.5  # share of the classes; accuracy on a class
+
+
+def needs_none(lab: Lab, alphas: Sequence[float]) -> str:
+    """Weights from 0 up."""
+    return "start with 0, the arm without negatives, and no weight below it" if alphas[0] != 0 else ""
+
+
+ALPHAS = SweepOfLab("alphas", float, wrong=needs_none)
 
 
 def name_of(alpha: float, mode: str = "in") -> str:
@@ -156,7 +164,7 @@ STUDY = Study(
     summary="The weight α of patch negatives against shape bias, accuracies and similarities",
     reference="Figure 6 of Ge et al. 2021",
     arms=arms,
-    sweep="alphas",
+    sweep=ALPHAS,
     measures=("clean", "conflict", "cues", "fine", "texture_classes", "similarity", "ood", "corrupted"),
     claims=(
         Claim("10", "before any such training, patch and texture negatives are harder than other images: clearly more similar "

@@ -22,7 +22,7 @@ STUDY = Study(
     summary="The weight α of patch negatives, learned in colour",
     reference="Figure 6 of Ge et al. 2021",
     arms=arms,
-    sweep="alphas",
+    sweep=ns_alpha.ALPHAS,
     measures=ns_alpha.STUDY.measures,
     claims=tuple(c for c in ns_alpha.STUDY.claims if c.number not in FORMS),
     figures=tuple(f for f in ns_alpha.STUDY.figures if f.name != "forms"),

@@ -8,7 +8,15 @@ from collections.abc import Sequence
 from cuewise.studies.claims import Claim, PairedDifference, above, combined
 from cuewise.studies.labs import Lab
 from cuewise.studies.statistics import slope_weights
-from cuewise.studies.study import Arm, Figure, Study
+from cuewise.studies.study import Arm, Figure, Study, SweepOfLab
+
+
+def holds_nothing(lab: Lab, banks: Sequence[int]) -> str:
+    """A length below 1."""
+    return "a queue holds 1 key or more" if banks[0] < 1 else ""
+
+
+BANKS = SweepOfLab("banks", int, wrong=holds_nothing)
 
 
 def names(lab: Lab, with_patches: bool) -> list[str]:
@@ -47,7 +55,7 @@ STUDY = Study(
     summary="Accuracy against the length of the queue, with and without patch negatives",
     reference="Figures 4 and 5 of Ge et al. 2021",
     arms=arms,
-    sweep="banks",
+    sweep=BANKS,
     measures=("clean", "conflict", "cues", "ood", "corrupted"),
     claims=(
         Claim("18a", "the gain from patch negatives persists at every K", "C", gain_persists),

@@ -7,7 +7,13 @@ from collections.abc import Sequence
 from cuewise.cues.patches import parse_range
 from cuewise.studies.claims import Claim, PairedDifference, above, crossed
 from cuewise.studies.labs import Lab
-from cuewise.studies.study import Arm, Figure, Study
+from cuewise.studies.study import Arm, Figure, Study, SweepOfLab
+
+
+def interval(text: str) -> str:
+    """ "5:12" as it stands."""
+    parse_range(text)
+    return text
 
 
 def name_of(span: str) -> str:
@@ -49,7 +55,7 @@ STUDY = Study(
     summary="The interval that the side of the patches is drawn from, by both of its bounds",
     reference="Figure 11 of Ge et al. 2021",
     arms=arms,
-    sweep="patch_ranges",
+    sweep=SweepOfLab("patch_ranges", interval),
     measures=("clean", "conflict", "cues", "similarity", "ood", "corrupted"),
     claims=(
         Claim("21a", "larger patches help texture-free accuracy more than clean", "C", larger_for_shape),

@@ -86,7 +86,7 @@ def run_studies(
         document = document_of(
             chosen, plan, found, took=took, trained_now=trained_now, budget=budget, warnings=warnings
         )
-        document["values"] = {n: list(getattr(lab, n)) for n in {s.sweep for s in asked} if values}
+        document["values"] = {s.sweep.name: s.sweep.values(lab) for s in asked if s.sweep and values}
         return write_results(document, out)
 
 

@@ -45,6 +45,45 @@ class Figure:
     over: str = ""
 
 
+def nothing_wrong(lab: Lab, values: Sequence[Any]) -> str:
+    """Any values will do."""
+    return ""
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """What `--values` of a study replaces: `SIDES = Sweep("sides", int, (16, 32))`, whose study reads `SIDES.values(lab)`.
+
+    parse: one value from its text; a ValueError says why it is none
+    usual: without `--values`
+    wrong: what is wrong with all of the values in that lab, or nothing
+    """
+
+    name: str
+    parse: Callable[[str], Any]
+    usual: tuple[Any, ...] = ()
+    wrong: Callable[[Lab, Sequence[Any]], str] = nothing_wrong
+
+    def values(self, lab: Lab) -> tuple[Any, ...]:
+        """Those of the lab, or the usual ones."""
+        return tuple(lab.own.get(self.name, self.usual))
+
+    def put(self, lab: Lab, values: Sequence[Any]) -> Lab:
+        """The lab with other values."""
+        return replace(lab, own={**lab.own, self.name: tuple(values)})
+
+
+class SweepOfLab(Sweep):
+    """Over the constant of the lab that has its name."""
+
+    def values(self, lab: Lab) -> tuple[Any, ...]:
+        return tuple(getattr(lab, self.name))
+
+    def put(self, lab: Lab, values: Sequence[Any]) -> Lab:
+        constant: dict[str, Any] = {self.name: tuple(values)}
+        return replace(lab, **constant)
+
+
 @dataclass(frozen=True, eq=False)
 class Study:
     """One experiment of a paper."""
@@ -57,7 +96,7 @@ class Study:
     figures: tuple[Figure, ...]
     reference: str = ""  # the figure or table it mirrors
     times: int = 1  # so many times the lab's epochs: some effects come late
-    sweep: str = ""  # which of the lab's constants `--values` replaces
+    sweep: Sweep | None = None  # what `--values` replaces
     tunes: bool = False  # whether it starts from a trained model, `--model`
 
 

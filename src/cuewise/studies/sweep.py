@@ -1,57 +1,55 @@
-"""`--values`: the constants that a study sweeps over, from the shell instead of from the lab."""
+"""`--values`: what a study sweeps over, from the shell instead of from the lab."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
-from cuewise.cues.patches import parse_range
 from cuewise.errors import UserError
 from cuewise.studies.labs import Lab
-from cuewise.studies.study import Study, studies
+from cuewise.studies.study import Study, Sweep, studies
+
+KINDS: dict[Any, str] = {
+    int: "give whole numbers, separated by commas",
+    float: "give numbers, separated by commas",
+}
 
 
 def swept(lab: Lab, asked: Sequence[Study], values: Sequence[str]) -> Lab:
     """The lab with these values in place of its own; refused where a study has no sweep."""
     if not values:
         return lab
+    sweep = common_sweep(asked)
+    found = parsed(sweep, values)
+    wrong = "" if len(set(found)) == len(found) > 1 else "give two or more different values"
+    if wrong := wrong or sweep.wrong(lab, found):
+        raise refused(values, wrong)
+    return sweep.put(lab, found)
+
+
+def common_sweep(asked: Sequence[Study]) -> Sweep:
+    """What all of the studies sweep over."""
+    found = []
     for study in asked:
-        if not study.sweep:
+        if not isinstance(study.sweep, Sweep):
             able = ", ".join(s.name for s in studies().values() if s.sweep)
             raise UserError(f"--values: the study {study.name} sweeps over nothing; those that do: {able}")
-    names = list(dict.fromkeys(s.sweep for s in asked))
-    if len(names) > 1:
+        found.append(study.sweep)
+    if any(sweep != found[0] for sweep in found):
         raise UserError(
             f"--values: {' and '.join(s.name for s in asked)} sweep over different things: run one at a time"
         )
-    found = parsed(names[0], values)
-    if len(found) < 2 or len(set(found)) < len(found):
-        raise UserError(f"--values {','.join(values)}: give two or more different values")
-    tuned = [s.name for s in asked if s.tunes]
-    if tuned and lab.alpha not in found:
-        raise UserError(
-            f"--values {','.join(values)}: {tuned[0]} compares at α = {lab.alpha:g}, which must be among them"
-        )
-    own: dict[str, Any] = {names[0]: found}
-    return replace(lab, **own)
+    return found[0]
 
 
-def parsed(name: str, values: Sequence[str]) -> tuple[Any, ...]:
-    """Weights from 0 up, lengths of a queue, or intervals such as 5:12."""
+def parsed(sweep: Sweep, values: Sequence[str]) -> list[Any]:
+    """In the order that they were given in, numbers in ascending order."""
     try:
-        if name == "patch_ranges":
-            for value in values:
-                parse_range(value)
-            return tuple(values)
-        numbers: list[float] = sorted(int(v) if name == "banks" else float(v) for v in values)
-    except ValueError:
-        kind = "whole numbers" if name == "banks" else "numbers"
-        raise UserError(f"--values {','.join(values)}: give {kind}, separated by commas") from None
-    if name == "banks" and numbers[0] < 1:
-        raise UserError(f"--values {','.join(values)}: a queue holds 1 key or more")
-    if name == "alphas" and numbers[0] != 0:
-        raise UserError(
-            f"--values {','.join(values)}: start with 0, the arm without negatives, and no weight below it"
-        )
-    return tuple(numbers)
+        found = [sweep.parse(value) for value in values]
+    except ValueError as error:
+        raise refused(values, KINDS.get(sweep.parse, str(error))) from None
+    return sorted(found) if all(isinstance(v, int | float) for v in found) else found
+
+
+def refused(values: Sequence[str], why: str) -> UserError:
+    return UserError(f"--values {','.join(values)}: {why}")

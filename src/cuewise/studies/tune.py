@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from cuewise.studies.claims import Claim, PairedDifference, above, combined
 from cuewise.studies.labs import CHANGED, Lab
-from cuewise.studies.study import Arm, Figure, Study
+from cuewise.studies.ns_alpha import needs_none
+from cuewise.studies.study import Arm, Figure, Study, SweepOfLab
 
 NONE, CONTRAST = "as it was", "α = 0"
 WORTH = 3.0  # how much a lost share of accuracy counts against a gained share of shape decisions
@@ -33,6 +34,12 @@ def arms(lab: Lab) -> list[Arm]:
         Arm("negatives alone", lab.negative(useful)),
         Arm("moco", {}, "moco"),
     ]
+
+
+def needs_alpha(lab: Lab, alphas: Sequence[float]) -> str:
+    """From 0 up, and the weight that the other arms have."""
+    missing = f"tune compares at α = {lab.alpha:g}, which must be among them"
+    return needs_none(lab, alphas) or ("" if lab.alpha in alphas else missing)
 
 
 def sweep(lab: Lab) -> list[str]:
@@ -88,7 +95,7 @@ STUDY = Study(
     summary="A trained model tuned away from texture: shape bias against what it knew, as α and --keep turn",
     reference="this package",
     arms=arms,
-    sweep="alphas",
+    sweep=SweepOfLab("alphas", float, wrong=needs_alpha),
     measures=("own", "own_corrupted", "domains"),
     claims=(
         Claim("T1", "changed views and contrast against the teacher raise shape bias", "A", shape_rises),

@@ -56,7 +56,7 @@ def audit(
     engine: Engine = "local",
     address: Address = None,
     overwrite: Annotated[bool, "replace the audit in --out"] = False,
-    **options: Annotated[Any, OfKind("audits", "cuewise.audits", "cuewise.audits.audit:AUDITS", "only")],
+    **options: Annotated[Any, OfKind("audits", "cuewise.audits", "cuewise.audits.audit:AUDITS.get", "only")],
 ) -> Result:
     """Measure which cues models rely on, and write a report.
 

@@ -14,7 +14,7 @@ def check(
         str, "package.module:Name, or package.module for every member in it, also in the working folder"
     ],
 ) -> Result:
-    """Put a method, cue, negative, augmentation, audit, probe, maker, source or study of your own through the contract battery.
+    """Check a method, cue, negative, augmentation, audit, probe, maker, source, study, measure or clue of your own.
 
     cuewise check my_methods:Align
     cuewise check my_cues

@@ -45,7 +45,7 @@ def compare(
     device: Device = "auto",
     workers: Workers = "auto",
     overwrite: Annotated[bool, "replace the report in --out"] = False,
-    **options: Annotated[Any, OfKind("audits", "cuewise.audits", "cuewise.audits.audit:AUDITS", "only")],
+    **options: Annotated[Any, OfKind("audits", "cuewise.audits", "cuewise.audits.audit:AUDITS.get", "only")],
 ) -> Result:
     """Put several models side by side in one report; runs are audited first, on the images given by --train and --test.
 
@@ -65,14 +65,15 @@ def compare(
         "seed": seed,
         "device": device,
         "workers": workers_asked(workers),
-        "options": {key: optional(value) for key, value in options.items()},
     }
+    own = {key: optional(value) for key, value in options.items()}
     found = compare_folders(
         [Path(a) for a in audit],
         Path(out),
         overwrite=overwrite,
         names=texts(name),
-        typed=departing(compare, given),
+        typed=departing(compare, {**given, **own}),
+        options=own,
         **given,
     )
     return Result(found)

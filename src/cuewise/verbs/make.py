@@ -9,7 +9,7 @@ from cuewise.options import SEEDS, OfKind, One, flag_of
 from cuewise.verbs.arguments import MACHINE, Address, Engine, Result, Settings, optional
 
 TOPIC = "images"
-MAKERS = OfKind("makers", "cuewise.makers", "cuewise.makers.registry:MAKERS", also="cuewise.cues")
+MAKERS = OfKind("makers", "cuewise.makers", "cuewise.makers.registry:maker", also="cuewise.cues")
 OWN = {  # options that are a setting of one maker, which says what they are
     "with_": ("boxes", "proposer"),
     "fit": ("boxes", "fit"),

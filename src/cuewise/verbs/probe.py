@@ -41,7 +41,7 @@ def probe(
     overwrite: Annotated[bool, "replace the probe in --out"] = False,
     cache: Annotated[bool, "cache features on disk and reuse them [on]"] = True,
     device: Device = "auto",
-    **options: Annotated[Any, OfKind("probes", "cuewise.probes", "cuewise.probes.kinds:PROBES")],
+    **options: Annotated[Any, OfKind("probes", "cuewise.probes", "cuewise.probes.kinds:PROBES.get")],
 ) -> Result:
     """Score an encoder on labelled images, frozen or fine-tuned.
 

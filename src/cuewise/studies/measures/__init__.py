@@ -1,8 +1,8 @@
 """What is measured of a trained arm: one function per measure, found by being there, or `package.module:Name`.
 
-    @measure("mine", "accuracy on my pictures", "probe", "mine")
-    def mine(arm: TrainedArm) -> Quantities:
-        return arm.accuracy("probe", "mine")
+    @measure("drawn", "accuracy on sketches", "probe", "sketch")
+    def drawn(arm: TrainedArm) -> Quantities:
+        return arm.accuracy("probe", "sketch")
 
 The numbers come from `cuewise.audits` and `cuewise.probes`; a measure only chooses sets and names.
 """
