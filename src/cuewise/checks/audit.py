@@ -26,7 +26,7 @@ def asked(audit: Audit) -> tuple[Finding | None, str]:
     """What it finds, or why it cannot be asked."""
     sets.forget()
     with tempfile.TemporaryDirectory() as folder:
-        request = AuditRequest(TRAIN, TEST, "probe", 0, read_settings(16, None))
+        request = AuditRequest(TRAIN, TEST, "probe", 0, read_settings(16, None), asked=[audit])
         encoder = load_seeded(MODEL, 32, None, 0)
         subject = prepare(MODEL, "model", encoder, Path(folder), request, Engine(workers=0))
         plan.run_passes([(subject, [audit])], subject.engine)
