@@ -10,23 +10,20 @@ from cuewise.cues.cutout import BACKGROUNDS, PARTNERS, change_background
 from cuewise.data import Dataset
 from cuewise.errors import unknown
 from cuewise.makers.layout import Layout, MakerTask
-from cuewise.makers.maker import Maker, Picture, item_seed
-from cuewise.makers.objects import mask_of, masks_for, partners_of, with_masks
+from cuewise.makers.maker import Picture, item_seed
+from cuewise.makers.objects import ObjectMaker, mask_of, masks_for, partners_of, with_masks
 
 
 @dataclass(frozen=True)
-class Background(Maker):
+class Background(ObjectMaker):
     """See `cuewise.cues.cutout.change_background`; which background an image gets follows from the seed and its name."""
 
     name = "background"
     summary = "the object kept, its background exchanged with another image's, removed, or alone"
     inputs = 4  # image, mask, image of the background, its mask
-    second = "mask_source"
     ground: Annotated[
         str, "other (of another class), same (of the same class), removed (grey), only (no object)"
     ] = "other"
-    masks: Annotated[str, "DATA: masks named as the images, white where the object is [what SRC knows]"] = ""
-    value: Annotated[int, "the value of an object's pixels in a mask; −1: white"] = -1
 
     def __post_init__(self) -> None:
         if self.ground not in BACKGROUNDS:

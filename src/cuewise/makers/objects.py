@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache, partial
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,9 +14,19 @@ from cuewise.data import BrokenImage, Dataset, open_data
 from cuewise.data.object_masks import ObjectMasks, object_masks
 from cuewise.errors import UserError
 from cuewise.makers.layout import Layout, MakerTask
+from cuewise.makers.maker import Maker
 from cuewise.makers.mirror import mirror
 
 LOOKED_AT = 20  # images of which one must have an object
+
+
+@dataclass(frozen=True)
+class ObjectMaker(Maker):
+    """Base of makers that take an object apart from its background."""
+
+    second = "mask_source"
+    masks: Annotated[str, "DATA: masks named as the images, white where the object is [what SRC knows]"] = ""
+    value: Annotated[int, "the value of an object's pixels in a mask; −1: white"] = -1
 
 
 def masks_for(kind: str, dataset: Dataset, masks: str, value: int) -> ObjectMasks:

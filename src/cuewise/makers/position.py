@@ -12,22 +12,19 @@ from cuewise.cues.cutout import object_at
 from cuewise.data import Dataset
 from cuewise.errors import UserError
 from cuewise.makers.layout import Layout, MakerTask
-from cuewise.makers.maker import Maker, Picture, item_seed
-from cuewise.makers.objects import mask_of, masks_for, with_masks
+from cuewise.makers.maker import Picture, item_seed
+from cuewise.makers.objects import ObjectMaker, mask_of, masks_for, with_masks
 
 
 @dataclass(frozen=True)
-class Position(Maker):
+class Position(ObjectMaker):
     """See `cuewise.cues.cutout.object_at`; the hole is filled smoothly."""
 
     name = "position"
     summary = "the object moved within its own background, the hole filled smoothly"
     inputs = 2  # image, mask
-    second = "mask_source"
     down: Annotated[float, "0 the object touches the upper edge, 1 the lower one; −1: drawn"] = -1.0
     right: Annotated[float, "0 the object touches the left edge, 1 the right one; −1: drawn"] = -1.0
-    masks: Annotated[str, "DATA: masks named as the images, white where the object is [what SRC knows]"] = ""
-    value: Annotated[int, "the value of an object's pixels in a mask; −1: white"] = -1
 
     def __post_init__(self) -> None:
         for name in ("down", "right"):

@@ -12,24 +12,21 @@ from cuewise.cues.cutout import object_at
 from cuewise.data import Dataset
 from cuewise.errors import UserError
 from cuewise.makers.layout import Layout, MakerTask
-from cuewise.makers.maker import Maker, Picture, item_seed
-from cuewise.makers.objects import mask_of, masks_for, with_masks
+from cuewise.makers.maker import Picture, item_seed
+from cuewise.makers.objects import ObjectMaker, mask_of, masks_for, with_masks
 
 
 @dataclass(frozen=True)
-class Size(Maker):
+class Size(ObjectMaker):
     """See `cuewise.cues.cutout.object_at`; the object is in the centre, the hole is filled smoothly."""
 
     name = "size"
     summary = "the object scaled, in the centre of its own background, the hole filled smoothly"
     inputs = 2  # image, mask
-    second = "mask_source"
     share: Annotated[tuple[float, float], "longer side of the object, of the image's shorter side"] = (
         0.2,
         0.8,
     )
-    masks: Annotated[str, "DATA: masks named as the images, white where the object is [what SRC knows]"] = ""
-    value: Annotated[int, "the value of an object's pixels in a mask; −1: white"] = -1
 
     def __post_init__(self) -> None:
         given = self.share if isinstance(self.share, tuple) else (self.share, self.share)

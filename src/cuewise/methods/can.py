@@ -16,11 +16,18 @@ from cuewise.encoders.heads import mlp, unit
 from cuewise.encoders.load import pooled_over_patches
 from cuewise.errors import UserError
 from cuewise.methods.in_batch import contrast_views
-from cuewise.methods.masking import ADAMW, Decoder, Draws, Painter, check_masking, hidden_patches
+from cuewise.methods.masking import (
+    ADAMW,
+    Decoder,
+    DecoderSettings,
+    Draws,
+    Painter,
+    check_masking,
+    hidden_patches,
+)
 from cuewise.methods.method import (
     UNSPREAD,
     Method,
-    MethodSettings,
     Setup,
     SingleProcess,
     Step,
@@ -32,7 +39,7 @@ from cuewise.objectives.masked import denoising, noise_level, patchify, reconstr
 
 
 @dataclass(frozen=True)
-class Settings(MethodSettings):
+class Settings(DecoderSettings):
     """--set can.*"""
 
     weights: Annotated[list[float], "of contrast, reconstruction and denoising"] = field(
@@ -47,11 +54,6 @@ class Settings(MethodSettings):
     hidden: Annotated[int | None, "width of the projector's hidden layer [the encoder's width]"] = None
     dim: Annotated[int, "of the embedding"] = 128
     views: Annotated[int | None, "per image [2 where they are contrasted, else 1]"] = None
-    decoder_width: Annotated[
-        int | None, "of the decoder [512, or half the width of an encoder narrower than 768]"
-    ] = None
-    decoder_depth: Annotated[int | None, "of the decoder [8, or 2 for an encoder narrower than 768]"] = None
-    normalise_target: Annotated[bool, "pixels to reconstruct are normalised per patch"] = False
 
     @property
     def roles(self) -> tuple[str, ...]:

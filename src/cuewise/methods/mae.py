@@ -13,21 +13,24 @@ from cuewise.data import Batch
 from cuewise.encoders.heads import unit
 from cuewise.encoders.load import pooled_over_patches
 from cuewise.errors import UserError
-from cuewise.methods.masking import ADAMW, Decoder, Draws, Painter, check_masking, hidden_patches
-from cuewise.methods.method import UNSPREAD, Method, MethodSettings, Setup, SingleProcess, Step
+from cuewise.methods.masking import (
+    ADAMW,
+    Decoder,
+    DecoderSettings,
+    Draws,
+    Painter,
+    check_masking,
+    hidden_patches,
+)
+from cuewise.methods.method import UNSPREAD, Method, Setup, SingleProcess, Step
 from cuewise.objectives.masked import patchify, reconstruction
 
 
 @dataclass(frozen=True)
-class Settings(MethodSettings):
+class Settings(DecoderSettings):
     """--set mae.*"""
 
     mask: Annotated[float, "share of patches that are hidden"] = 0.75
-    decoder_width: Annotated[
-        int | None, "of the decoder [512, or half the width of an encoder narrower than 768]"
-    ] = None
-    decoder_depth: Annotated[int | None, "of the decoder [8, or 2 for an encoder narrower than 768]"] = None
-    normalise_target: Annotated[bool, "pixels to reconstruct are normalised per patch"] = False
 
 
 class MAE(Method):

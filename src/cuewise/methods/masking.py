@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 import torch
@@ -13,13 +14,24 @@ from torch import Tensor, nn
 from cuewise.encoders import Encoder
 from cuewise.encoders.vit_tiny import sine_cosine
 from cuewise.errors import UserError
-from cuewise.methods.method import Comm
+from cuewise.methods.method import Comm, MethodSettings
 from cuewise.objectives.masked import patch_statistics, patchify, unpatchify
 
 # the optimiser of masked methods; each has its own rate
 ADAMW = {"name": "adamw", "reference_batch": 256, "weight_decay": 0.05, "warmup_share": 0.05}
 HEAD_WIDTH = 32  # of the decoder: 512 wide is 16 heads, 96 wide is 3, as published
 LARGE = 768  # encoders from this width on have the published decoder, 512 wide and 8 blocks deep
+
+
+@dataclass(frozen=True)
+class DecoderSettings(MethodSettings):
+    """Of the decoder, and of what it predicts."""
+
+    decoder_width: Annotated[
+        int | None, "of the decoder [512, or half the width of an encoder narrower than 768]"
+    ] = None
+    decoder_depth: Annotated[int | None, "of the decoder [8, or 2 for an encoder narrower than 768]"] = None
+    normalise_target: Annotated[bool, "pixels to reconstruct are normalised per patch"] = False
 
 
 def visible_patches(patches: int, mask: float) -> int:
