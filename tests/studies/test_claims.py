@@ -552,3 +552,8 @@ def test_unknown_study() -> None:
 def test_all_claims_of_the_papers_are_there() -> None:
     numbers = {"".join(d for d in n if d.isdigit()) for _, n in CLAIMS}
     assert {str(k) for k in (*range(10, 23), *range(30, 40))} <= numbers
+
+
+def test_patches_of_a_lab_are_for_the_negatives_that_read_them() -> None:
+    assert SHAPES.negative(2)["patch_size"] == SHAPES.patch["patch_size"]
+    assert "patch_size" not in SHAPES.negative(2, "texture")
